@@ -1,0 +1,26 @@
+option(BODEGA_BUILD_TESTS "Build the tests" ON)
+option(BODEGA_BUILD_BENCH "Build the micro-benchmarks and the load generator" ON)
+option(BODEGA_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
+set(BODEGA_SANITIZE "" CACHE STRING "Value for -fsanitize=, e.g. address,undefined")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# A row's bits may not depend on which template instance computed it, so the compiler never contracts
+# a multiply and an add on its own: fma is written out where it is meant.
+add_library(bodega_flags INTERFACE)
+target_compile_options(bodega_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -ffp-contract=off -fno-fast-math)
+target_include_directories(bodega_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(BODEGA_SANITIZE)
+  target_compile_options(bodega_flags INTERFACE -fsanitize=${BODEGA_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(bodega_flags INTERFACE -fsanitize=${BODEGA_SANITIZE})
+endif()
