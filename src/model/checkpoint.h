@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/gguf_vocabulary.h"
 #include "model/config.h"
 #include "ops/weight_source.h"
-#include "text/tokenizer.h"
 
 namespace bodega::model {
 
@@ -33,7 +33,7 @@ class Checkpoint {
 
   // One of the two: the text of tokenizer.json, or GGUF metadata.
   virtual std::optional<std::string> tokenizer_json() const = 0;
-  virtual std::optional<text::GgufVocabulary> gguf_vocabulary() const = 0;
+  virtual std::optional<core::GgufVocabulary> gguf_vocabulary() const = 0;
 
   virtual std::uint64_t bytes() const = 0;          // of all tensors
   virtual std::string content_hash() const = 0;     // hex XXH3-128 of headers and sampled tensor bytes

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,31 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "core/gguf_vocabulary.h"
+#include "core/request.h"
+
 namespace bodega::text {
 
-using TokenId = std::int32_t;
-
-// What a GGUF file says of its tokenizer, already read and checked by model/gguf.
-struct GgufVocabulary {
-  std::string model;        // tokenizer.ggml.model: "gpt2" (byte-level BPE) or "llama" (SentencePiece)
-  std::string pre;          // tokenizer.ggml.pre
-  std::vector<std::string> tokens;
-  std::vector<std::int32_t> types;   // tokenizer.ggml.token_type
-  std::vector<float> scores;         // SentencePiece kinds
-  std::vector<std::string> merges;   // BPE kinds
-  std::int32_t bos = -1;
-  std::int32_t eos = -1;
-  std::int32_t unknown = -1;
-  bool add_bos = false;
-  bool add_eos = false;
-  bool add_space_prefix = true;
-};
+using core::TokenId;
 
 // Thread-safe after construction. Throws Error(kBadModelFile) for what it cannot build.
 class Tokenizer {
  public:
   static std::unique_ptr<Tokenizer> from_json(std::string_view tokenizer_json);
-  static std::unique_ptr<Tokenizer> from_gguf(const GgufVocabulary& vocabulary);
+  static std::unique_ptr<Tokenizer> from_gguf(const core::GgufVocabulary& vocabulary);
   ~Tokenizer();
 
   // `parse_special`: text that spells an added control token becomes it (rendered templates); false
