@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -11,8 +12,8 @@ namespace bodega {
 int cpu_count();
 
 // The parts, for `doctor` and tests.
-int affinity_cpu_count();                          // sched_getaffinity, or the performance cores
-std::optional<double> cgroup_cpu_limit();          // processors' worth of time, e.g. 1.5
+int affinity_cpu_count();                  // sched_getaffinity, or the performance cores
+std::optional<double> cgroup_cpu_limit();  // processors' worth of time, e.g. 1.5
 std::optional<double> parse_cpu_max(std::string_view text);  // "150000 100000", "max 100000"
 
 }  // namespace bodega

@@ -29,8 +29,8 @@ enum class ErrorKind {
   kConfig,                 // start time: flags, config file, port in use
 };
 
-// An error that ends a request or a load, never the process. `what()` is one sentence that says what
-// to change; `param` is the JSON path of the offending field.
+// An error that ends a request or a load, never the process. `what()` is one sentence that says
+// what to change; `param` is the JSON path of the offending field.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::string param = {})

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 namespace bodega {
@@ -30,7 +31,8 @@ using LogFields = std::initializer_list<LogField>;
 // Call once, early, from main; `component` ("front", "worker", ...) marks every line. Lines go to
 // standard error: text on a terminal, JSON objects otherwise. The level comes from BODEGA_LOG
 // (trace, debug, info, warn, error, off; default info). Throws Error(kConfig) for another word.
-// Lines logged before the call, or in a program that never calls it, follow the same rules at "warn".
+// Lines logged before the call, or in a program that never calls it, follow the same rules at
+// "warn".
 void init_logging(std::string_view component);
 
 // True when a line of this level would be written: guards costly fields.
