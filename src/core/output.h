@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/errors.h"
 #include "core/request.h"
 
 namespace bodega::core {
@@ -50,6 +51,7 @@ struct RequestOutput {
   Usage usage;                                // so far; final when finished
   Timings timings;                            // final when finished
   std::string error;                          // set when a choice ended with kError
+  ErrorKind error_kind = ErrorKind::kInternal;  // of `error`: kUnavailable for a wait too long
 };
 
 }  // namespace bodega::core
