@@ -22,7 +22,8 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
 
   virtual const ModelConfig& config() const = 0;
-  virtual std::vector<std::string> names() const = 0;  // of matrices and vectors, without .scales etc.
+  virtual std::vector<std::string> names()
+      const = 0;  // of matrices and vectors, without .scales etc.
   virtual bool has(const std::string& name) const = 0;
   // A matrix, with rows in Hugging Face's order (GGUF's permuted q and k are put right).
   virtual ops::WeightSourcePtr matrix(const std::string& name, int rows, int cols) const = 0;
@@ -35,8 +36,8 @@ class Checkpoint {
   virtual std::optional<std::string> tokenizer_json() const = 0;
   virtual std::optional<core::GgufVocabulary> gguf_vocabulary() const = 0;
 
-  virtual std::uint64_t bytes() const = 0;          // of all tensors
-  virtual std::string content_hash() const = 0;     // hex XXH3-128 of headers and sampled tensor bytes
+  virtual std::uint64_t bytes() const = 0;       // of all tensors
+  virtual std::string content_hash() const = 0;  // hex XXH3-128 of headers and sampled tensor bytes
 };
 
 }  // namespace bodega::model

@@ -24,6 +24,10 @@ struct WeightFormat {
   std::size_t bytes(std::int64_t rows, std::int64_t cols) const;  // as stored, scales included
 };
 
+// The numbers that the codes of an fp mode stand for before scaling: 16 of FP4 E2M1 or 256 of FP8
+// E4M3 (OCP); null for the other kinds.
+const float* code_values(WeightFormat::Kind kind);
+
 // A [rows, cols] matrix that lies in a checkpoint, read a few rows at a time in one canonical form so
 // that a device can repack it without a second copy. Thread-safe for concurrent reads.
 class WeightSource {
@@ -52,6 +56,7 @@ class WeightSource {
 using WeightSourcePtr = std::shared_ptr<const WeightSource>;
 
 // Rows of several sources of one format and width, one below the other (q, k and v as one matrix).
+// Throws kInternal for unlike ones: compare format() first where files may mix them.
 WeightSourcePtr concat_rows(std::vector<WeightSourcePtr> parts);
 // Row i of the result is row order[i] of the source (rotary pairs, interleaved gate and up).
 WeightSourcePtr reorder_rows(WeightSourcePtr source, std::vector<std::int32_t> order);
