@@ -1,0 +1,124 @@
+#!/bin/sh
+# The same set-up as ./setup.sh, then every test. Prints a table of what ran, how long and how it
+# ended; exits 1 when anything failed.
+set -u
+
+usage() {
+  cat <<'TEXT'
+Usage: ./test.sh [--quick] [STAGE...]
+  --quick   lint, the release build's tests and the HTTP tests only: what to run before a commit
+  STAGE     lint unit crates http scripts sanitize threads fuzz tidy (default: all of them)
+Environment: BODEGA_JOBS (compiler processes), BODEGA_FUZZ_SECONDS (5, each fuzzer)
+TEXT
+}
+
+cd "$(dirname "$0")" || exit 1
+all='lint scripts unit crates http sanitize threads fuzz tidy'
+quick='lint scripts unit http'
+stages=''
+for argument in "$@"; do
+  case $argument in
+    --quick) stages=$quick ;;
+    --help | -h) usage; exit 0 ;;
+    -*) usage >&2; exit 2 ;;
+    *)
+      case " $all " in *" $argument "*) stages="$stages $argument" ;; *) usage >&2; exit 2 ;; esac ;;
+  esac
+done
+stages=${stages:-$all}
+jobs=${BODEGA_JOBS:-$(getconf _NPROCESSORS_ONLN)}
+fuzz_seconds=${BODEGA_FUZZ_SECONDS:-5}
+python=.venv/bin/python
+clang=clang++-19
+# The sanitizers see OpenBLAS's and MLX's start-up allocations, which are not ours to free.
+export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+export LSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/lsan.supp:print_suppressions=0"
+export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
+export TSAN_OPTIONS="suppressions=$PWD/tests/sanitizers/tsan.supp:halt_on_error=1"
+
+need_clang() { command -v "$clang" >/dev/null || { echo "$clang is missing"; return 1; }; }
+configure() {
+  [ -f "build/$1/build.ninja" ] || cmake --preset "$1"
+}
+build() {
+  configure "$1" && cmake --build --preset "$@" -j "$jobs"
+}
+
+stage_lint() { scripts/lint.sh; }
+
+stage_scripts() { $python -m pytest -q scripts/tests; }
+
+stage_unit() {
+  build release && ctest --preset release --no-tests=error
+}
+
+stage_crates() {
+  for manifest in rust/*/Cargo.toml; do
+    CARGO_TARGET_DIR="$PWD/build/cargo" cargo test --release --locked --manifest-path "$manifest" || return 1
+  done
+}
+
+# The HTTP tests drive the release binary with real clients. No test found is a failure (exit 5).
+stage_http() {
+  build release --target bodega &&
+    BODEGA_BINARY="$PWD/build/release/bodega" $python -m pytest -q tests/http
+}
+
+stage_sanitize() {
+  configure dev && ninja -C build/dev -j "$jobs" tests/all && ctest --preset dev --no-tests=error
+}
+
+# Races live where threads are: base, engine, http and the folders that drive them.
+stage_threads() {
+  need_clang && configure tsan || return 1
+  ran=0
+  for folder in base engine http registry server; do
+    [ -f "tests/unit/$folder/CMakeLists.txt" ] || continue
+    ninja -C build/tsan -j "$jobs" "tests/unit/$folder/all" &&
+      ctest --test-dir "build/tsan/tests/unit/$folder" --output-on-failure --no-tests=error || return 1
+    ran=$((ran + 1))
+  done
+  [ $ran -gt 0 ] || { echo "no test was found"; return 1; }
+}
+
+# One target a file, of the file's name; each runs a few seconds from its seeds.
+stage_fuzz() {
+  need_clang && configure fuzz || return 1
+  ran=0
+  for source in tests/fuzz/*_fuzz.cpp; do
+    [ -f "$source" ] || continue
+    name=$(basename "$source" .cpp)
+    ninja -C build/fuzz -j "$jobs" "$name" && run_fuzzer "$name" || return 1
+    ran=$((ran + 1))
+  done
+  [ $ran -gt 0 ] || { echo "no fuzzer was found"; return 1; }
+  echo "$ran fuzzers ran, none found anything"
+}
+
+run_fuzzer() {
+  program=$(find build/fuzz -type f -perm -u+x -name "$1" | head -n 1)
+  corpus=build/fuzz/corpus/$1
+  seeds=tests/fuzz/seeds/${1%_fuzz}
+  mkdir -p "$corpus"
+  [ -d "$seeds" ] || seeds=''
+  echo "fuzz: $1 for $fuzz_seconds s"
+  "$program" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+    -print_final_stats=1 -artifact_prefix="build/fuzz/$1-" "$corpus" ${seeds:+"$seeds"}
+}
+
+stage_tidy() { scripts/tidy.sh; }
+
+started=$(date +%s)
+CI=${CI:-} ./setup.sh --for-tests || exit 1
+echo "set-up: $(($(date +%s) - started)) s"
+table=''
+failed=0
+for stage in $stages; do
+  printf '\n==> %s\n' "$stage"
+  begun=$(date +%s)
+  if "stage_$stage"; then result=passed; else result=FAILED failed=1; fi
+  table="$table$(printf '%-10s %-7s %4d s' "$stage" "$result" $(($(date +%s) - begun)))
+"
+done
+printf '\n==> summary (%d s)\n%s' $(($(date +%s) - started)) "$table"
+exit $failed
