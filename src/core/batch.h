@@ -7,6 +7,12 @@
 
 namespace bodega::core {
 
+// Tokens whose keys and values one block holds.
+inline constexpr int kBlockTokens = 16;
+
+// Blocks that cover `tokens` positions.
+constexpr int blocks_for(int tokens) { return (tokens + kBlockTokens - 1) / kBlockTokens; }
+
 // Where a KV block lives: kernels reach it as (slab, offset) from the first commit.
 struct BlockRef {
   std::int32_t slab = 0;
