@@ -1,0 +1,333 @@
+#include "schedule/scheduler.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace bodega::schedule {
+namespace {
+
+// How many later arrivals may overtake a request of this priority: bounded, so nobody starves.
+constexpr std::array<std::uint64_t, 3> kOvertakers = {0, 64, 1024};
+
+}  // namespace
+
+Scheduler::Scheduler(const Limits& limits, cache::KvCache& cache,
+                     std::vector<core::BlockRef> block_refs)
+    : limits_(limits), cache_(cache), block_refs_(std::move(block_refs)) {
+  if (limits_.max_step_tokens < kMinStepTokens || limits_.max_sequences < 1 ||
+      limits_.max_prompt_rows < 1) {
+    throw std::invalid_argument("scheduler limits are too small");
+  }
+}
+
+// --- Who exists ---
+
+void Scheduler::add(SequenceSpec spec) {
+  const std::uint64_t rank = arrivals_++ + kOvertakers[static_cast<std::size_t>(spec.priority)];
+  const SequenceId leader_id = spec.leader;
+  auto owned = std::make_unique<Sequence>(std::move(spec), rank);
+  Sequence& sequence = *owned;
+  sequences_.emplace(sequence.id, std::move(owned));
+  Sequence* leader = get(leader_id);
+  if (leader != nullptr && !leader->prompt_done) {
+    sequence.gated = true;
+    leader->followers.push_back(sequence.id);
+  } else {
+    enqueue(sequence);
+  }
+}
+
+void Scheduler::remove(SequenceId id) {
+  Sequence* sequence = get(id);
+  if (sequence == nullptr) return;
+  dequeue(*sequence);
+  for (const SequenceId follower : sequence->followers) {
+    if (Sequence* freed = get(follower)) {
+      freed->gated = false;
+      enqueue(*freed);
+    }
+  }
+  cache_.drop(sequence->table);
+  sequences_.erase(id);
+}
+
+void Scheduler::pause(SequenceId id, bool paused) {
+  Sequence* sequence = get(id);
+  if (sequence == nullptr || sequence->paused == paused) return;
+  sequence->paused = paused;
+  if (paused) {
+    dequeue(*sequence);
+  } else {
+    enqueue(*sequence);
+  }
+}
+
+void Scheduler::enqueue(Sequence& sequence) {
+  if (!sequence.paused && !sequence.gated) waiting_.emplace(key(sequence), &sequence);
+}
+
+void Scheduler::dequeue(Sequence& sequence) {
+  (sequence.admitted ? running_ : waiting_).erase(key(sequence));
+  sequence.admitted = false;
+}
+
+const Sequence* Scheduler::find(SequenceId id) const {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? nullptr : found->second.get();
+}
+
+Sequence* Scheduler::get(SequenceId id) {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? nullptr : found->second.get();
+}
+
+int Scheduler::spare_sequences() const {
+  return blocks_short_ ? 0 : limits_.max_sequences - running();
+}
+
+// --- The step ---
+
+StepPlan Scheduler::schedule() {
+  ++step_;
+  const int reserve = prefill_wanted() ? limits_.max_step_tokens / 4 : 0;
+  const int decode_rows = plan_decodes(limits_.max_step_tokens - reserve);
+  plan_prefills(limits_.max_step_tokens - decode_rows);
+
+  StepPlan plan;
+  for (const bool decodes : {true, false}) {
+    for (const auto& [_, sequence] : running_) {
+      if (sequence->planned > 0 && (sequence->pending() == 1) == decodes) {
+        add_slice(*sequence, plan);
+      }
+    }
+  }
+  return plan;
+}
+
+bool Scheduler::prefill_wanted() const {
+  return !waiting_.empty() || std::any_of(running_.begin(), running_.end(), [](const auto& entry) {
+    return entry.second->pending() > 1;
+  });
+}
+
+// In order of arrival; when there are more than fit, those that have waited longest since a step.
+std::vector<Sequence*> Scheduler::pick_decodes(int budget) const {
+  std::vector<Sequence*> ready;
+  for (const auto& [_, sequence] : running_) {
+    if (sequence->pending() == 1) ready.push_back(sequence);
+  }
+  if (static_cast<int>(ready.size()) <= budget) return ready;
+  std::sort(ready.begin(), ready.end(), [](const Sequence* a, const Sequence* b) {
+    return std::pair(a->last_step, key(*a)) < std::pair(b->last_step, key(*b));
+  });
+  ready.resize(static_cast<std::size_t>(budget));
+  std::sort(ready.begin(), ready.end(),
+            [](const Sequence* a, const Sequence* b) { return key(*a) < key(*b); });
+  return ready;
+}
+
+int Scheduler::plan_decodes(int budget) {
+  int rows = 0;
+  for (Sequence* sequence : pick_decodes(budget)) {
+    // An earlier one may have taken this one's blocks, or it may have to give up its own.
+    if (sequence->admitted && secure_next_block(*sequence)) {
+      sequence->planned = 1;
+      ++rows;
+    }
+  }
+  return rows;
+}
+
+bool Scheduler::secure_next_block(Sequence& sequence) {
+  while (!cache_.grow(sequence.table, static_cast<int>(sequence.tokens.size()))) {
+    Sequence* loser = victim(sequence, false);
+    if (loser == nullptr) loser = &sequence;
+    give_up_blocks(*loser);
+    if (loser == &sequence) return false;
+  }
+  return true;
+}
+
+// Whose blocks go: idle holders first (paused or waiting), then admitted ones, always the latest
+// arrival. nullptr: nobody but `keeper` and those that came before it holds any.
+Sequence* Scheduler::victim(const Sequence& keeper, bool idle_only) const {
+  Sequence* best = nullptr;
+  auto worth = [](const Sequence& s) { return std::pair(!s.admitted, key(s)); };
+  for (const auto& [_, sequence] : sequences_) {
+    if (sequence->table.blocks.empty() || sequence.get() == &keeper) continue;
+    if (sequence->admitted && (idle_only || key(*sequence) < key(keeper))) continue;
+    if (best == nullptr || worth(*best) < worth(*sequence)) best = sequence.get();
+  }
+  return best;
+}
+
+void Scheduler::give_up_blocks(Sequence& sequence) {
+  cache_.drop(sequence.table);
+  sequence.computed = 0;
+  if (!sequence.admitted) return;
+  ++preempted_;
+  dequeue(sequence);
+  enqueue(sequence);
+}
+
+void Scheduler::plan_prefills(int budget) {
+  const Sequence* admitted = admit_oldest();
+  std::vector<Sequence*> order;
+  for (const auto& [_, sequence] : running_) {
+    if (sequence->pending() > 1 || sequence == admitted) order.push_back(sequence);
+  }
+  if (!blocks_short_) {
+    for (const auto& [_, sequence] : waiting_) order.push_back(sequence);
+  }
+  if (order.empty()) return;
+  Sequence* oldest = *std::min_element(order.begin(), order.end(), [](auto* a, auto* b) {
+    return key(*a) < key(*b);
+  });
+  budget -= plan_rows(*oldest, (budget + 1) / 2);
+  std::sort(order.begin(), order.end(), [](const Sequence* a, const Sequence* b) {
+    return std::pair(a->pending(), key(*a)) < std::pair(b->pending(), key(*b));
+  });
+  for (Sequence* sequence : order) {
+    if (budget == 0) break;
+    budget -= plan_rows(*sequence, budget);
+  }
+}
+
+// Adds up to `budget` rows of a sequence to the step, admitting it first where needed.
+int Scheduler::plan_rows(Sequence& sequence, int budget) {
+  if (!sequence.admitted && !try_admit(sequence)) return 0;
+  int chunk = sequence.pending();
+  if (sequence.wants_prompt_rows && sequence.prompt_rows_seen + 1 < sequence.prompt_tokens) {
+    chunk = std::min(chunk, limits_.max_prompt_rows);
+  }
+  const int rows = std::min(budget, chunk - sequence.planned);
+  sequence.planned += rows;
+  return rows;
+}
+
+// The longest waiter gets the first go at free blocks; while it does not fit nobody else is let in,
+// so that a stream of small prompts cannot keep a large one out.
+Sequence* Scheduler::admit_oldest() {
+  blocks_short_ = false;
+  if (waiting_.empty() || running() >= limits_.max_sequences) return nullptr;
+  Sequence& oldest = *waiting_.begin()->second;
+  while (!admit(oldest)) {
+    Sequence* idle = victim(oldest, true);
+    if (idle == nullptr) {
+      blocks_short_ = true;
+      return nullptr;
+    }
+    give_up_blocks(*idle);
+  }
+  return &oldest;
+}
+
+// One failure is enough for a step: looking a prompt up costs time, and the next one is longer.
+bool Scheduler::try_admit(Sequence& sequence) {
+  if (blocks_short_ || running() >= limits_.max_sequences) return false;
+  if (admit(sequence)) return true;
+  blocks_short_ = true;
+  give_up_blocks(sequence);
+  return false;
+}
+
+// Takes all blocks of the tokens known so far at once: a prefill never stops half way for want of
+// blocks, only a decoding sequence can. On failure it keeps what the cache already had of it.
+bool Scheduler::admit(Sequence& sequence) {
+  if (sequence.table.blocks.empty()) {
+    const int skippable = sequence.wants_prompt_rows
+                              ? sequence.prompt_rows_seen / core::kBlockTokens
+                              : std::numeric_limits<int>::max();
+    sequence.computed = cache_.reuse(sequence.table, sequence.tokens, skippable);
+  }
+  if (!has_room(sequence)) return false;
+  cache_.grow(sequence.table, static_cast<int>(sequence.tokens.size()));
+  if (!sequence.started) sequence.reused = sequence.computed;
+  sequence.started = true;
+  dequeue(sequence);
+  sequence.admitted = true;
+  running_.emplace(key(sequence), &sequence);
+  return true;
+}
+
+// Beside its own blocks it leaves one for about each running sequence, which may need one next.
+bool Scheduler::has_room(const Sequence& sequence) const {
+  const int missing = core::blocks_for(static_cast<int>(sequence.tokens.size())) -
+                      static_cast<int>(sequence.table.blocks.size());
+  const int margin = std::min(running(), cache_.pool().total() / 16);
+  return missing + margin <= cache_.available();
+}
+
+void Scheduler::add_slice(Sequence& sequence, StepPlan& plan) {
+  core::Batch& batch = plan.batch;
+  core::SequenceSlice slice;
+  slice.row_begin = batch.rows();
+  slice.row_count = std::exchange(sequence.planned, 0);
+  slice.position = sequence.computed;
+  slice.block_begin = static_cast<int>(batch.blocks.size());
+  slice.block_count = core::blocks_for(slice.position + slice.row_count);
+  const auto first = sequence.tokens.begin() + slice.position;
+  batch.tokens.insert(batch.tokens.end(), first, first + slice.row_count);
+  for (int i = 0; i < slice.block_count; ++i) {
+    const cache::BlockId block = sequence.table.blocks[static_cast<std::size_t>(i)];
+    batch.blocks.push_back(block_refs_[static_cast<std::size_t>(block)]);
+  }
+  batch.sequences.push_back(slice);
+  add_sampled_rows(sequence, slice, plan);
+  sequence.last_step = step_;
+}
+
+void Scheduler::add_sampled_rows(const Sequence& sequence, const core::SequenceSlice& slice,
+                                 StepPlan& plan) const {
+  std::vector<std::int32_t>& sampled = plan.batch.sampled_rows;
+  PlannedSlice planned{sequence.id, slice.row_count, static_cast<int>(sampled.size()), 0, false};
+  const int end = slice.position + slice.row_count;
+  planned.last_token = end == static_cast<int>(sequence.tokens.size());
+  for (int position = slice.position; position < end; ++position) {
+    const bool prompt_row = sequence.wants_prompt_rows && position + 1 < sequence.prompt_tokens &&
+                            position >= sequence.prompt_rows_seen;
+    if (prompt_row || (planned.last_token && position + 1 == end)) {
+      sampled.push_back(slice.row_begin + position - slice.position);
+    }
+  }
+  planned.sample_count = static_cast<int>(sampled.size()) - planned.first_sample;
+  plan.slices.push_back(planned);
+}
+
+// --- After the step ---
+
+void Scheduler::commit(const PlannedSlice& slice) {
+  Sequence* sequence = get(slice.id);
+  if (sequence == nullptr) return;
+  sequence->computed += slice.rows;
+  sequence->prompt_rows_seen = std::max(sequence->prompt_rows_seen,
+                                        std::min(sequence->computed, sequence->prompt_tokens - 1));
+  cache_.publish(sequence->table, sequence->tokens, sequence->computed);
+  if (!sequence->prompt_done && sequence->computed >= sequence->prompt_tokens) {
+    sequence->prompt_done = true;
+    release_followers(*sequence);
+  }
+}
+
+// The other choices share the prompt's whole blocks; the rest of it, at most a block with the final
+// token, each computes for itself, so that no block has two writers.
+void Scheduler::release_followers(Sequence& leader) {
+  const int shared = (leader.prompt_tokens - 1) / core::kBlockTokens;
+  for (const SequenceId id : std::exchange(leader.followers, {})) {
+    Sequence* follower = get(id);
+    if (follower == nullptr) continue;
+    follower->gated = false;
+    cache_.fork(leader.table, follower->table, shared);
+    follower->computed = shared * core::kBlockTokens;
+    enqueue(*follower);
+  }
+}
+
+void Scheduler::append(SequenceId id, TokenId token) {
+  if (Sequence* sequence = get(id)) sequence->tokens.push_back(token);
+}
+
+}  // namespace bodega::schedule
