@@ -16,10 +16,10 @@ namespace bodega::cache {
 
 using core::TokenId;
 
-// Finds the block that holds the KV of a given run of tokens behind a given prefix. Keys are XXH3-128
-// chained over blocks, salted by model and cache_salt, so they mean the same in another process. A
-// key alone is never believed: an entry also names its tokens and its parent entry, whose own
-// tokens were compared on the way, so equal entries mean equal prefixes.
+// Finds the block that holds the KV of a given run of tokens behind a given prefix. Keys are
+// XXH3-128 chained over blocks, salted by model and cache_salt, so they mean the same in another
+// process. A key alone is never believed: an entry also names its tokens and its parent entry,
+// whose own tokens were compared on the way, so equal entries mean equal prefixes.
 class PrefixIndex {
  public:
   using EntryId = std::uint64_t;  // never used twice; 0 is the root
@@ -43,7 +43,8 @@ class PrefixIndex {
   BlockId find(Cursor& cursor, BlockTokens tokens) const;
 
   // Makes `block` findable as `tokens` behind the cursor and moves the cursor past it. Returns
-  // `block`, or the block that already holds the same, or kNoBlock when another prefix owns the key.
+  // `block`, or the block that already holds the same, or kNoBlock when another prefix owns the
+  // key.
   BlockId insert(Cursor& cursor, BlockTokens tokens, BlockId block);
   void erase(BlockId block);
 

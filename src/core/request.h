@@ -13,11 +13,14 @@ using RequestId = std::uint64_t;
 
 enum class Priority { kInteractive, kNormal, kBatch };
 
+// A temperature this small leaves the noise no say; treating it as zero keeps its inverse finite.
+inline constexpr float kGreedyBelow = 1e-5F;
+
 // Everything that shapes the next-token choice of one request. Defaults are "no effect".
 // The sampler is defined in docs/sampling.md: token = argmax over the survivors of
 // logit / temperature + Gumbel(seed, choice, position, id), ties to the lowest id.
 struct SamplingParams {
-  float temperature = 1.0F;         // 0 = greedy
+  float temperature = 1.0F;         // below kGreedyBelow = greedy
   float top_p = 1.0F;               // (0, 1]
   int top_k = 0;                    // 0 = off
   float min_p = 0.0F;               // [0, 1]
@@ -30,7 +33,7 @@ struct SamplingParams {
   bool logprobs = false;   // also return the chosen token's log-probability
   int top_logprobs = 0;    // 0-20 alternatives
 
-  bool greedy() const { return temperature == 0.0F; }
+  bool greedy() const { return temperature < kGreedyBelow; }
   bool needs_history() const {
     return repetition_penalty != 1.0F || presence_penalty != 0.0F || frequency_penalty != 0.0F;
   }

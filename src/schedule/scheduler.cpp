@@ -183,9 +183,8 @@ void Scheduler::plan_prefills(int budget) {
     for (const auto& [_, sequence] : waiting_) order.push_back(sequence);
   }
   if (order.empty()) return;
-  Sequence* oldest = *std::min_element(order.begin(), order.end(), [](auto* a, auto* b) {
-    return key(*a) < key(*b);
-  });
+  Sequence* oldest = *std::min_element(order.begin(), order.end(),
+                                       [](auto* a, auto* b) { return key(*a) < key(*b); });
   budget -= plan_rows(*oldest, (budget + 1) / 2);
   std::sort(order.begin(), order.end(), [](const Sequence* a, const Sequence* b) {
     return std::pair(a->pending(), key(*a)) < std::pair(b->pending(), key(*b));

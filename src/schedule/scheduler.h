@@ -36,10 +36,10 @@ struct StepPlan {
   bool empty() const { return slices.empty(); }
 };
 
-// The step policy: (sequences, blocks) -> Batch. Pure integer code. Decode rows first, then prefill:
-// half of what is left for the oldest prompt, the rest for the shortest, so neither waits on the
-// other for ever. When a running sequence finds no block, the latest arrival gives its own back and
-// is computed again later.
+// The step policy: (sequences, blocks) -> Batch. Pure integer code. Decode rows first, then
+// prefill: half of what is left for the oldest prompt, the rest for the shortest, so neither waits
+// on the other for ever. When a running sequence finds no block, the latest arrival gives its own
+// back and is computed again later.
 class Scheduler {
  public:
   // `block_refs`: where each block of the cache lives.

@@ -15,7 +15,7 @@ inline constexpr SequenceId kNoSequence = 0;
 
 // What the policy has to know of a new sequence (one choice of one request).
 struct SequenceSpec {
-  SequenceId id = kNoSequence;  // never used twice
+  SequenceId id = kNoSequence;    // never used twice
   std::vector<TokenId> prompt{};  // at least one token
   std::string cache_salt{};
   core::Priority priority = core::Priority::kNormal;
@@ -25,8 +25,9 @@ struct SequenceSpec {
   SequenceId leader = kNoSequence;
 };
 
-// One choice as the scheduler keeps it: gated (its leader's prompt is not there yet), paused, waiting
-// or admitted; an admitted one is in prefill while pending() > 1 and decodes at pending() == 1.
+// One choice as the scheduler keeps it: gated (its leader's prompt is not there yet), paused,
+// waiting or admitted; an admitted one is in prefill while pending() > 1 and decodes at pending()
+// == 1.
 struct Sequence {
   explicit Sequence(SequenceSpec&& spec, std::uint64_t rank_)
       : id(spec.id),
@@ -47,9 +48,9 @@ struct Sequence {
   bool started = false;      // was admitted once
   bool admitted = false;
   bool gated = false;
-  bool paused = false;  // keeps its blocks, until another one needs them
+  bool paused = false;       // keeps its blocks, until another one needs them
   bool prompt_done = false;  // the whole prompt was computed once
-  int planned = 0;  // rows of the step that is being put together
+  int planned = 0;           // rows of the step that is being put together
   std::uint64_t last_step = 0;
   std::vector<SequenceId> followers;  // gated choices of the same request
   cache::BlockTable table;

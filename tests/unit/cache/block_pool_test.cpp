@@ -125,8 +125,8 @@ TEST(BlockPool, AgreesWithTheReferenceOnRandomOperations) {
     if (step % 64 != 0) continue;
     ASSERT_NO_THROW(pool.check());
     const auto order = pool.eviction_order();
-    ASSERT_TRUE(std::equal(order.begin(), order.end(), reference.order().begin(),
-                           reference.order().end()));
+    ASSERT_TRUE(
+        std::equal(order.begin(), order.end(), reference.order().begin(), reference.order().end()));
   }
 }
 

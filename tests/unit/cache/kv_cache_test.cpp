@@ -238,8 +238,7 @@ TEST_P(KvCacheProperty, EveryHitHoldsExactlyTheTokensAskedFor) {
   EXPECT_GT(hits, exact ? 1000 : 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hashes, KvCacheProperty,
-                         testing::Values(&PrefixIndex::chain, &two_bits),
+INSTANTIATE_TEST_SUITE_P(Hashes, KvCacheProperty, testing::Values(&PrefixIndex::chain, &two_bits),
                          [](const auto& info) { return info.index == 0 ? "Full" : "TwoBits"; });
 
 }  // namespace

@@ -13,7 +13,8 @@ class RandomTraffic {
  public:
   RandomTraffic(std::uint32_t seed, bool prefix_cache)
       : random_(seed),
-        h_({.max_step_tokens = 8 + static_cast<int>(seed % 25), .max_sequences = 5,
+        h_({.max_step_tokens = 8 + static_cast<int>(seed % 25),
+            .max_sequences = 5,
             .max_prompt_rows = 3},
            kBlocks, prefix_cache) {}
 
