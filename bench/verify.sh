@@ -14,27 +14,25 @@ body() {
   printf '{"messages":[{"role":"user","content":"Story number %s, please."}],"temperature":0,' "$1"
   printf '"max_tokens":%s,"ignore_eos":true,"stream":true,"stream_options":{"include_usage":true}}' "$tokens"
 }
-now() { date +%s.%N; }
 calculate() { awk "BEGIN { printf \"%.1f\", $1 }"; }
 
 measure() {
   streams=$1
-  begin=$(now)
   number=0
   pids=''
   while [ $number -lt "$streams" ]; do
     number=$((number + 1))
     body "$number" >"$work/body$number"
     curl -fsSN "$url/v1/chat/completions" -H 'Content-Type: application/json' \
-      -d "@$work/body$number" >"$work/out$number" &
+      -d "@$work/body$number" -o "$work/out$number" -w '%{time_total}\n' >"$work/time$number" &
     pids="$pids $!"
   done
   for pid in $pids; do wait "$pid"; done
-  end=$(now)
+  seconds=$(sort -n "$work"/time* | tail -n 1) # the streams start together, the slowest ends the run
   got=$(cat "$work"/out* | sed -n 's/.*"completion_tokens":\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }')
   [ "$got" -eq $((streams * tokens)) ] || { echo "expected $((streams * tokens)) tokens, got $got" >&2; exit 1; }
   printf '| %2d streams, prompt and %s tokens each | %8s tokens/s |\n' \
-    "$streams" "$tokens" "$(calculate "$got / ($end - $begin)")"
+    "$streams" "$tokens" "$(calculate "$got / $seconds")"
   rm -f "$work"/*
 }
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import statistics
 import time
 
 CONTEXT = 256  # tokens each sequence holds before decoding is timed
