@@ -15,6 +15,7 @@ BaseWriter::BaseWriter(AnswerInfo info, const char* whole_object, const char* ch
       chunk_object_(chunk_object),
       begun_(info_.prompts),
       open_choices_(info_.prompts * info_.n),
+      token_ids_(open_choices_),
       usage_(info_.prompts) {}
 
 std::string BaseWriter::add(int prompt, const core::RequestOutput& output) {
@@ -27,6 +28,7 @@ std::string BaseWriter::add(int prompt, const core::RequestOutput& output) {
   json::array none;
   for (const core::ChoiceOutput& piece : output.choices) {
     add_piece(prompt * info_.n + piece.choice, piece, none);
+    add_token_ids(prompt * info_.n + piece.choice, piece, none);
     if (piece.finish) --open_choices_;
   }
   return complete() ? whole_answer() : std::string();
@@ -38,6 +40,7 @@ std::string BaseWriter::stream_pieces(int prompt, const core::RequestOutput& out
     if (piece.finish) --open_choices_;
     json::array choices;
     add_piece(prompt * info_.n + piece.choice, piece, choices);
+    add_token_ids(prompt * info_.n + piece.choice, piece, choices);
     for (std::size_t i = 0; i < choices.size(); ++i) {
       json::object chunk = envelope(chunk_object_);
       chunk["choices"] = json::array{std::move(choices[i])};
@@ -65,11 +68,23 @@ std::string BaseWriter::stream_pieces(int prompt, const core::RequestOutput& out
 std::string BaseWriter::whole_answer() {
   json::object answer = envelope(whole_object_);
   json::array choices;
-  for (int index = 0; index < choice_count(); ++index) choices.push_back(whole_choice(index));
+  for (int index = 0; index < choice_count(); ++index) {
+    json::object choice = whole_choice(index);
+    if (info_.token_ids) choice["token_ids"] = std::move(token_ids_[index]);
+    choices.push_back(std::move(choice));
+  }
   answer["choices"] = std::move(choices);
   answer["usage"] = usage_.usage();
   close_object(answer);
   return to_text(answer);
+}
+
+void BaseWriter::add_token_ids(int index, const core::ChoiceOutput& piece, json::array& chunks) {
+  if (!info_.token_ids) return;
+  json::array& held = token_ids_[index];
+  if (!info_.echo_only) held.insert(held.end(), piece.tokens.begin(), piece.tokens.end());
+  if (chunks.empty()) return;
+  chunks.back().as_object()["token_ids"] = std::exchange(held, {});
 }
 
 json::object BaseWriter::envelope(const char* object) const {

@@ -24,6 +24,9 @@ class BaseWriter : public AnswerWriter {
   // The choice of a whole answer.
   virtual json::object whole_choice(int index) = 0;
 
+  // For return_token_ids: the ids of a piece go into the last chunk that it made, or are collected.
+  void add_token_ids(int index, const core::ChoiceOutput& piece, json::array& chunks);
+
   const AnswerInfo& info() const { return info_; }
   int choice_count() const { return info_.prompts * info_.n; }
 
@@ -38,6 +41,7 @@ class BaseWriter : public AnswerWriter {
   const char* chunk_object_;
   std::vector<bool> begun_;  // by prompt
   int open_choices_;
+  std::vector<json::array> token_ids_;  // by choice
   UsageSum usage_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 using core::SamplingParams;
 using core::StopParams;
 
-constexpr double kAnyFloat = 1e30;
+constexpr double kAnyFloat = 0x1p100;  // not infinity, and exact as a float
 constexpr double kAnyInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostStops = 16;
 constexpr double kMostBias = 100;
@@ -39,6 +39,7 @@ constexpr auto kPlainFields = std::to_array<PlainField>({
     {"max_tokens", &GenerationFields::max_tokens, 1, kAnyInt},
     {"max_completion_tokens", &GenerationFields::max_completion_tokens, 1, kAnyInt},
     {"stream", &GenerationFields::stream},
+    {"return_token_ids", &GenerationFields::return_token_ids},
 });
 
 template <typename Owner>
@@ -152,6 +153,13 @@ void read_stream_options(Fields& source, const ModelLimits& limits, GenerationFi
   note_unknown_fields(options, limits, into.warnings);
 }
 
+void read_script(Fields& source, GenerationFields& into) {
+  const json::value* metadata = source.find("metadata");
+  if (metadata == nullptr || !metadata->is_object()) return;
+  const json::value* script = metadata->get_object().if_contains("script");
+  if (script != nullptr && script->is_string()) into.script = script->get_string();
+}
+
 void read_tail_budget(GenerationFields& into) {
   if (into.max_completion_tokens) into.max_tokens = into.max_completion_tokens;
   if (into.max_tokens && into.stop.min_tokens > *into.max_tokens) {
@@ -202,6 +210,7 @@ GenerationFields read_generation(Fields& fields, const ModelLimits& limits, int 
   read_logit_bias(fields, limits, into);
   read_priority(fields, into);
   read_stream_options(fields, limits, into);
+  read_script(fields, into);
   read_tail_budget(into);
   return into;
 }

@@ -32,6 +32,8 @@ struct GenerationFields {
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage = false;
+  bool return_token_ids = false;
+  std::string script;  // metadata.script, which means something to a scripted model only
   std::vector<std::string> warnings;
 };
 

@@ -29,6 +29,8 @@ const std::vector<Field<ModelOptions>>& fields<ModelOptions>() {
       {"memory_budget", &M::memory_budget, "Bytes for weights and KV, such as 6GiB; 0 = automatic"},
       {"cpu_precision", &M::cpu_precision, "Activations on the CPU", 0, 0, "exact,fast"},
       {"threads", &M::threads, "CPU threads, 0 = automatic", 0, 1024},
+      {"log_requests", &M::log_requests,
+       "Append every request and its output ids to this file, for replay"},
       {"scripted_model", &M::scripted_model, "Tests only: ids to sample", 0, 0, "", true},
   };
   return table;

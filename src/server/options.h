@@ -34,6 +34,7 @@ struct ModelOptions {
   std::uint64_t memory_budget = 0;      // bytes for weights and KV; 0 = decided by the machine
   std::string cpu_precision = "exact";  // exact, fast
   int threads = 0;                      // CPU threads of the worker; 0 = decided by the machine
+  std::string log_requests;             // file for `bodega replay`; holds what people wrote
   std::string scripted_model;           // tests only: file with the ids each request "samples"
 };
 

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "http/router.h"
+#include "server/options.h"
+#include "server/worker_generation.h"
+#include "server/worker_model.h"
+#include "server/worker_queue.h"
+
+namespace bodega::server {
+
+class RequestLog;
+
+// What the worker's routes share. The model appears once it is loaded; until then it is null.
+struct WorkerState {
+  explicit WorkerState(WorkerOptions given);
+  ~WorkerState();
+
+  const WorkerOptions options;
+  std::unique_ptr<RequestLog> request_log;  // null: off
+  std::unique_ptr<WorkerModel> model;       // written once, before `ready`
+  std::atomic<bool> ready{false};
+  std::atomic<bool> draining{false};
+  http::Loop* loop = nullptr;
+  WorkQueue work;  // the last member: its tasks use the others
+
+  // Throws Error(kUnavailable) while the model loads or the worker ends.
+  WorkerModel& loaded() const;
+  // Throws Error(kModelNotFound) unless `name` is absent or this model's.
+  void check_name(const std::optional<std::string>& name) const;
+  DeliveryOptions delivery() const;
+};
+
+using ExchangePtr = std::shared_ptr<http::Exchange>;
+
+// Runs `handle` on the work queue and answers what it throws.
+using Handle = std::function<void(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&)>;
+http::RouteHandler prepared(WorkerState& state, Handle handle);
+
+void respond_json(http::Exchange& exchange, const boost::json::value& value, int status = 200);
+
+// The handlers, one file each.
+void handle_chat(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_completions(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_tokenize(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_detokenize(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_apply_template(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+
+// Routes that answer at once, from the event loop.
+void add_status_routes(http::Router& router, WorkerState& state);
+
+// All routes of the worker.
+http::Router make_worker_router(WorkerState& state);
+http::Handler make_worker_handler(std::shared_ptr<const http::Router> router);
+
+}  // namespace bodega::server
