@@ -220,28 +220,21 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t alignment) {
 // this refuses overlaps, gaps and bad alignment at once, as llama.cpp does.
 void place_tensors(std::vector<TensorEntry>& tensors, std::uint64_t data_begin,
                    std::uint64_t alignment, std::uint64_t file_bytes, const std::string& file) {
+  const std::uint64_t data_bytes = file_bytes - std::min(file_bytes, data_begin);
   std::vector<TensorEntry*> order;
-  for (TensorEntry& tensor : tensors) order.push_back(&tensor);
+  for (TensorEntry& tensor : tensors) {
+    check_inside(tensor, data_bytes, file);
+    order.push_back(&tensor);
+  }
   std::ranges::stable_sort(order, {}, &TensorEntry::begin);
   std::uint64_t expected = 0;
   for (TensorEntry* tensor : order) {
-    if (tensor->begin != expected) {
-      fail_tensor(file, tensor->name,
-                  "lies at offset " + std::to_string(tensor->begin) + " instead of " +
-                      std::to_string(expected) + (tensor->begin < expected ? " (overlap)." : "."));
-    }
-    const std::uint64_t available = file_bytes - std::min(file_bytes, data_begin + expected);
-    if (tensor->size > available) {
-      fail_tensor(file, tensor->name,
-                  "is cut off: " + std::to_string(tensor->size - available) + " of its " +
-                      std::to_string(tensor->size) + " bytes are missing.");
-    }
+    check_offset(*tensor, expected, file);
     expected = round_up(expected + tensor->size, alignment);
     tensor->begin += data_begin;
   }
-  if (file_bytes > data_begin + expected) {
-    fail_file(file, std::to_string(file_bytes - data_begin - expected) +
-                        " bytes follow the last tensor.");
+  if (data_bytes > expected) {
+    fail_file(file, std::to_string(data_bytes - expected) + " bytes follow the last tensor.");
   }
 }
 

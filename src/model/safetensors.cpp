@@ -105,22 +105,13 @@ void check_metadata(const json::value& value, const std::string& file) {
 }
 
 void place_tensors(SafetensorsHeader& header, std::uint64_t file_bytes, const std::string& file) {
+  const std::uint64_t data_bytes = file_bytes - header.data_begin;
   std::ranges::sort(header.tensors, {},
                     [](const TensorEntry& tensor) { return std::pair(tensor.begin, tensor.size); });
-  const std::uint64_t data_bytes = file_bytes - header.data_begin;
   std::uint64_t expected = 0;
   for (TensorEntry& tensor : header.tensors) {
-    if (tensor.begin != expected) {
-      fail_tensor(file, tensor.name,
-                  "lies at offset " + std::to_string(tensor.begin) + " instead of " +
-                      std::to_string(expected) +
-                      (tensor.begin < expected ? " (overlap)." : " (gap)."));
-    }
-    if (tensor.size > data_bytes - expected) {
-      fail_tensor(file, tensor.name,
-                  "is cut off: " + std::to_string(tensor.size - (data_bytes - expected)) +
-                      " of its " + std::to_string(tensor.size) + " bytes are missing.");
-    }
+    check_offset(tensor, expected, file);
+    check_inside(tensor, data_bytes, file);
     expected += tensor.size;
     tensor.begin += header.data_begin;
   }

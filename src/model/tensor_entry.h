@@ -35,4 +35,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape);
 // Product of the sizes; nothing when one is negative or a partial product passes 2^62.
 std::optional<std::uint64_t> count_values(const std::vector<std::int64_t>& shape);
 
+// Both take `begin` as an offset into the file's data and throw, naming file and tensor: where the
+// tensor does not lie within `data_bytes`, and where it does not begin at `expected`.
+void check_inside(const TensorEntry& tensor, std::uint64_t data_bytes, const std::string& file);
+void check_offset(const TensorEntry& tensor, std::uint64_t expected, const std::string& file);
+
 }  // namespace bodega::model
