@@ -10,7 +10,6 @@
 #include <chrono>
 #include <thread>
 
-#include "api/errors.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "server/worker_state.h"
@@ -104,23 +103,6 @@ void drain(WorkerState& state, const WakePipe& pipe, int lifeline_fd) {
   draining.join();
 }
 
-http::Limits limits_from(const LimitOptions& options) {
-  http::Limits limits;
-  limits.header_bytes = options.header_bytes;
-  limits.body_bytes = options.body_bytes;
-  limits.output_bytes = options.output_bytes;
-  limits.connections = options.connections;
-  limits.read_deadline = std::chrono::seconds(options.read_deadline);
-  limits.idle_timeout = std::chrono::seconds(options.idle_timeout);
-  limits.write_timeout = std::chrono::seconds(options.write_timeout);
-  return limits;
-}
-
-http::Response render_failure(int status, const std::string& message) {
-  api::RenderedError rendered = api::render_http_failure(status, message);
-  return {rendered.status, std::move(rendered.headers), std::move(rendered.body)};
-}
-
 }  // namespace
 
 int run_worker(const WorkerOptions& options, const ModelLoader& loader) {
@@ -129,7 +111,8 @@ int run_worker(const WorkerOptions& options, const ModelLoader& loader) {
   auto router = std::make_shared<const http::Router>(make_worker_router(state));
   http::Listen listen;
   listen.unix_path = options.socket_path;
-  http::Server server(listen, limits_from(options.limits), make_worker_handler(router), render_failure);
+  http::Server server(listen, limits_from(options.limits), make_worker_handler(router),
+                      render_http_failure);
   state.loop = &server.loop();
   server.start();
 

@@ -7,11 +7,6 @@
 
 namespace bodega::server {
 
-void respond_error(http::Exchange& exchange, const Error& error) {
-  api::RenderedError rendered = api::render_error(error);
-  exchange.respond({rendered.status, std::move(rendered.headers), std::move(rendered.body)});
-}
-
 Generation::Generation(WorkerModel& model, std::shared_ptr<http::Exchange> exchange,
                        DeliveryOptions options, bool stream, int n)
     : model_(model), exchange_(std::move(exchange)), options_(options), stream_(stream), n_(n) {}

@@ -9,12 +9,10 @@
 
 #include "api/answer.h"
 #include "http/server.h"
+#include "server/answers.h"
 #include "server/worker_model.h"
 
 namespace bodega::server {
-
-// Sends an error as the whole answer of an exchange that has not begun.
-void respond_error(http::Exchange& exchange, const Error& error);
 
 struct DeliveryOptions {
   std::size_t output_bytes = 256 * 1024;  // queued bytes beyond which a sequence rests

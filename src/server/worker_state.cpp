@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/json.h"
 #include "base/log.h"
 #include "server/worker_log.h"
 
@@ -82,10 +80,6 @@ http::RouteHandler prepared(WorkerState& state, Handle handle) {
   };
 }
 
-void respond_json(http::Exchange& exchange, const boost::json::value& value, int status) {
-  exchange.respond({status, {{"content-type", "application/json"}}, api::to_text(value)});
-}
-
 http::Router make_worker_router(WorkerState& state) {
   http::Router router;
   router.add("POST", "/v1/chat/completions", prepared(state, handle_chat));
@@ -110,10 +104,7 @@ http::Handler make_worker_handler(std::shared_ptr<const http::Router> router) {
                                      fmt::format("There is no route {}.", request.path)));
       return;
     }
-    api::RenderedError rendered = api::render_error(
-        Error(ErrorKind::kMethodNotAllowed, fmt::format("{} allows {}.", request.path, match.allow)));
-    rendered.headers.emplace_back("allow", match.allow);
-    exchange->respond({rendered.status, std::move(rendered.headers), std::move(rendered.body)});
+    respond_method_not_allowed(*exchange, request.path, match.allow);
   };
 }
 

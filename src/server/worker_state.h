@@ -5,6 +5,7 @@
 #include <string>
 
 #include "http/router.h"
+#include "server/answers.h"
 #include "server/options.h"
 #include "server/worker_generation.h"
 #include "server/worker_model.h"
@@ -39,8 +40,6 @@ using ExchangePtr = std::shared_ptr<http::Exchange>;
 // Runs `handle` on the work queue and answers what it throws.
 using Handle = std::function<void(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&)>;
 http::RouteHandler prepared(WorkerState& state, Handle handle);
-
-void respond_json(http::Exchange& exchange, const boost::json::value& value, int status = 200);
 
 // The handlers, one file each.
 void handle_chat(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
