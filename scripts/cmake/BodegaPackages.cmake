@@ -1,0 +1,10 @@
+# Outside libraries, found once for all folders. deps/apt.txt and deps/Brewfile list their packages.
+find_package(Threads REQUIRED)
+find_package(fmt CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(Boost CONFIG REQUIRED COMPONENTS json)
+find_package(CLI11 CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+if(BODEGA_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

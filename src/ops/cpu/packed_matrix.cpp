@@ -1,0 +1,299 @@
+#include "ops/cpu/packed_matrix.h"
+
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace bodega::ops::cpu {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr int kScanRows = 64;
+
+struct Planes {
+  int low;
+  int high;
+};
+Planes planes_of(int bits) {
+  if (bits == 3) return {2, 1};
+  if (bits == 5) return {4, 1};
+  if (bits == 6) return {4, 2};
+  return {bits, 0};
+}
+
+// Adds the codes of one row's block to the words of a bit plane: see kernel_bodies.h, plane().
+void pack_plane(const std::uint8_t* codes, int shift, int bits, int lane, int lanes,
+                std::uint8_t* words) {
+  const int fields = 16 / bits;
+  const unsigned mask = (1U << bits) - 1U;
+  for (int word = 0; word < kGroup / 2 / fields; ++word) {
+    std::uint32_t value = 0;
+    for (int f = 0; f < fields; ++f) {
+      const int k = 2 * (word * fields + f);
+      value |= ((codes[k] >> shift) & mask) << (bits * f);
+      value |= ((codes[k + 1] >> shift) & mask) << (16 + bits * f);
+    }
+    std::memcpy(words + (static_cast<std::size_t>(word) * lanes + lane) * 4, &value, 4);
+  }
+}
+
+void unpack_plane(const std::uint8_t* words, int shift, int bits, int lane, int lanes,
+                  unsigned* codes) {
+  const int fields = 16 / bits;
+  const unsigned mask = (1U << bits) - 1U;
+  for (int word = 0; word < kGroup / 2 / fields; ++word) {
+    std::uint32_t value;
+    std::memcpy(&value, words + (static_cast<std::size_t>(word) * lanes + lane) * 4, 4);
+    for (int f = 0; f < fields; ++f) {
+      const int k = 2 * (word * fields + f);
+      codes[k] |= ((value >> (bits * f)) & mask) << shift;
+      codes[k + 1] |= ((value >> (16 + bits * f)) & mask) << shift;
+    }
+  }
+}
+
+Storage dense_storage(FloatType type) {
+  if (type == FloatType::kF16) return Storage::kF16;
+  return type == FloatType::kBF16 ? Storage::kBF16 : Storage::kF32;
+}
+
+int element_bytes(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
+
+std::uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+// What all scales and biases of a matrix have in common.
+struct ScaleFacts {
+  std::atomic<bool> symmetric{true};
+  std::atomic<bool> wide{false};
+};
+
+struct Scan {
+  const WeightSource* source;
+  ScaleFacts* facts;
+};
+
+bool survives_half(float value) { return half_to_float(float_to_half(value)) == value; }
+
+void scan_rows(const void* context, int chunk, int) {
+  const auto& scan = *static_cast<const Scan*>(context);
+  const WeightSource& source = *scan.source;
+  const int begin = chunk * kScanRows;
+  const int count = std::min(kScanRows, source.rows() - begin);
+  const int groups = source.cols() / source.format().group_size;
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(count) * source.cols());
+  std::vector<float> scales(static_cast<std::size_t>(count) * groups);
+  std::vector<float> biases(scales.size());
+  source.read_codes(begin, count, codes.data(), scales.data(), biases.data());
+  const float offset = -std::ldexp(1.0F, source.format().bits - 1);
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    if (biases[i] != offset * scales[i]) scan.facts->symmetric.store(false);
+    if (!survives_half(scales[i]) || !survives_half(biases[i])) scan.facts->wide.store(true);
+  }
+}
+
+}  // namespace
+
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = (half & 0x8000U) << 16U;
+  const std::uint32_t exponent = (half >> 10U) & 31U;
+  const std::uint32_t mantissa = half & 1023U;
+  if (exponent == 31U) return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << 13U));
+  if (exponent == 0) {
+    const float value = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign != 0 ? -value : value;
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112U) << 23U) | (mantissa << 13U));
+}
+
+std::uint16_t float_to_half(float value) {
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
+  bits &= 0x7FFFFFFFU;
+  if (bits > 0x7F800000U) return sign | 0x7E00U;
+  if (bits >= 0x477FF000U) return sign | 0x7C00U;
+  if (bits < 0x38800000U) {
+    return sign | static_cast<std::uint16_t>(std::nearbyint(std::ldexp(std::fabs(value), 24)));
+  }
+  return sign | static_cast<std::uint16_t>((bits - 0x38000000U + 0xFFFU + ((bits >> 13U) & 1U)) >> 13U);
+}
+
+void PackedMatrix::Free::operator()(std::uint8_t* p) const { std::free(p); }
+
+bool PackedMatrix::supports(const WeightFormat& format, int cols) {
+  if (cols % kGroup != 0) return false;
+  if (format.kind == WeightFormat::Kind::kDense) return true;
+  return format.kind == WeightFormat::Kind::kAffine && format.group_size % kGroup == 0 &&
+         cols % format.group_size == 0 && format.bits >= 1 && format.bits <= 8 && format.bits != 7;
+}
+
+PackedMatrix::PackedMatrix(const WeightSource& source, int lanes, bool pair, ThreadPool& pool)
+    : rows_(source.rows()), lanes_(lanes), half_(pair ? source.rows() / 2 : 0) {
+  const WeightFormat& format = source.format();
+  view_.cols = source.cols();
+  const int part = pair ? half_ : rows_;
+  tiles_ = (part + lanes - 1) / lanes * (pair ? 2 : 1);
+  if (format.quantized()) {
+    ScaleFacts facts;
+    const Scan scan{&source, &facts};
+    const ThreadPool::Phase phase{(rows_ + kScanRows - 1) / kScanRows, scan_rows, &scan};
+    pool.run({&phase, 1});
+    view_.bits = format.bits;
+    view_.group_size = format.group_size;
+    view_.symmetric = facts.symmetric;
+    view_.wide_scales = facts.wide;
+    const std::size_t scales = static_cast<std::size_t>(lanes) * (view_.wide_scales ? 4 : 2);
+    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * format.bits / 8 * lanes +
+                       view_.cols / format.group_size * scales * (view_.symmetric ? 1 : 2);
+  } else {
+    view_.storage = dense_storage(format.type);
+    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * lanes * element_bytes(view_.storage);
+  }
+  bytes_ = (view_.tile_bytes * tiles_ + kAlignment - 1) / kAlignment * kAlignment;
+  data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, bytes_)));
+  if (data_ == nullptr) throw std::bad_alloc();
+  view_.data = data_.get();
+  struct Context {
+    PackedMatrix* self;
+    const WeightSource* source;
+  } context{this, &source};
+  const ThreadPool::Phase phase{tiles_,
+                                [](const void* c, int tile, int) {
+                                  const auto& x = *static_cast<const Context*>(c);
+                                  x.self->pack_tile(*x.source, tile);
+                                },
+                                &context};
+  pool.run({&phase, 1});
+}
+
+int PackedMatrix::first_row(int tile) const {
+  if (half_ == 0) return tile * lanes_;
+  const int per_half = tiles_ / 2;
+  return tile < per_half ? tile * lanes_ : half_ + (tile - per_half) * lanes_;
+}
+
+int PackedMatrix::row_count(int tile) const {
+  const int begin = first_row(tile);
+  const int end = half_ != 0 && tile < tiles_ / 2 ? half_ : rows_;
+  return std::min(lanes_, end - begin);
+}
+
+int PackedMatrix::tile_of(int row) const {
+  if (half_ == 0 || row < half_) return row / lanes_;
+  return tiles_ / 2 + (row - half_) / lanes_;
+}
+
+void PackedMatrix::pack_tile(const WeightSource& source, int tile) {
+  std::uint8_t* to = data_.get() + view_.tile_bytes * tile;
+  std::memset(to, 0, view_.tile_bytes);
+  if (view_.storage == Storage::kAffine) {
+    pack_affine(source, tile, to);
+  } else {
+    pack_dense(source, tile, to);
+  }
+}
+
+void PackedMatrix::pack_affine(const WeightSource& source, int tile, std::uint8_t* to) const {
+  const int count = row_count(tile);
+  const int groups = view_.cols / view_.group_size;
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(count) * view_.cols);
+  std::vector<float> scales(static_cast<std::size_t>(count) * groups);
+  std::vector<float> biases(scales.size());
+  source.read_codes(first_row(tile), count, codes.data(), scales.data(), biases.data());
+  const Planes planes = planes_of(view_.bits);
+  auto put_scales = [&](const std::vector<float>& values, int group) {
+    for (int lane = 0; lane < count; ++lane) {
+      const float value = values[static_cast<std::size_t>(lane) * groups + group];
+      const std::uint16_t half = float_to_half(value);
+      if (view_.wide_scales) std::memcpy(to + lane * 4, &value, 4);
+      if (!view_.wide_scales) std::memcpy(to + lane * 2, &half, 2);
+    }
+    to += static_cast<std::size_t>(lanes_) * (view_.wide_scales ? 4 : 2);
+  };
+  for (int group = 0; group < groups; ++group) {
+    for (int block = 0; block < view_.group_size / kGroup; ++block) {
+      for (int lane = 0; lane < count; ++lane) {
+        const std::uint8_t* from = codes.data() + static_cast<std::size_t>(lane) * view_.cols +
+                                   group * view_.group_size + block * kGroup;
+        pack_plane(from, 0, planes.low, lane, lanes_, to);
+        if (planes.high > 0) {
+          pack_plane(from, planes.low, planes.high, lane, lanes_, to + planes.low * 4 * lanes_);
+        }
+      }
+      to += static_cast<std::size_t>(view_.bits) * 4 * lanes_;
+    }
+    put_scales(scales, group);
+    if (!view_.symmetric) put_scales(biases, group);
+  }
+}
+
+void PackedMatrix::pack_dense(const WeightSource& source, int tile, std::uint8_t* to) const {
+  const int count = row_count(tile);
+  std::vector<float> values(static_cast<std::size_t>(count) * view_.cols);
+  source.read_values(first_row(tile), count, values.data());
+  for (int k = 0; k < view_.cols; ++k) {
+    for (int lane = 0; lane < count; ++lane) {
+      const float value = values[static_cast<std::size_t>(lane) * view_.cols + k];
+      const std::size_t at = static_cast<std::size_t>(k) * lanes_ + lane;
+      if (view_.storage == Storage::kF32) {
+        std::memcpy(to + at * 4, &value, 4);
+      } else {
+        const std::uint16_t half =
+            view_.storage == Storage::kF16 ? float_to_half(value) : to_bf16(value);
+        std::memcpy(to + at * 2, &half, 2);
+      }
+    }
+  }
+}
+
+void PackedMatrix::read_row(int row, float* values) const {
+  const int tile = tile_of(row);
+  const int lane = row - first_row(tile);
+  const std::uint8_t* from = view_.data + view_.tile_bytes * tile;
+  if (view_.storage != Storage::kAffine) {
+    for (int k = 0; k < view_.cols; ++k) {
+      const std::uint8_t* at =
+          from + (static_cast<std::size_t>(k) * lanes_ + lane) * element_bytes(view_.storage);
+      std::uint16_t half;
+      std::memcpy(&half, at, 2);
+      if (view_.storage == Storage::kF32) std::memcpy(values + k, at, 4);
+      if (view_.storage == Storage::kF16) values[k] = half_to_float(half);
+      if (view_.storage == Storage::kBF16) values[k] = std::bit_cast<float>(std::uint32_t{half} << 16U);
+    }
+    return;
+  }
+  const Planes planes = planes_of(view_.bits);
+  const int blocks = view_.group_size / kGroup;
+  const std::size_t block_bytes = static_cast<std::size_t>(view_.bits) * 4 * lanes_;
+  auto read_scale = [&](const std::uint8_t* at) {
+    float wide;
+    std::uint16_t half;
+    if (view_.wide_scales) return std::memcpy(&wide, at + lane * 4, 4), wide;
+    return std::memcpy(&half, at + lane * 2, 2), half_to_float(half);
+  };
+  for (int k = 0; k < view_.cols; k += view_.group_size) {
+    const std::uint8_t* scales = from + block_bytes * blocks;
+    const std::size_t scale_bytes = static_cast<std::size_t>(lanes_) * (view_.wide_scales ? 4 : 2);
+    const float scale = read_scale(scales);
+    const float bias = view_.symmetric ? -std::ldexp(scale, view_.bits - 1)
+                                       : read_scale(scales + scale_bytes);
+    for (int block = 0; block < blocks; ++block, from += block_bytes) {
+      unsigned codes[kGroup] = {};
+      unpack_plane(from, 0, planes.low, lane, lanes_, codes);
+      if (planes.high > 0) {
+        unpack_plane(from + planes.low * 4 * lanes_, planes.low, planes.high, lane, lanes_, codes);
+      }
+      for (int i = 0; i < kGroup; ++i) {
+        values[k + block * kGroup + i] = static_cast<float>(codes[i]) * scale + bias;
+      }
+    }
+    from = scales + scale_bytes * (view_.symmetric ? 1 : 2);
+  }
+}
+
+}  // namespace bodega::ops::cpu

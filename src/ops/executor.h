@@ -1,0 +1,62 @@
+#pragma once
+
+#include <mlx/mlx.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/batch.h"
+#include "ops/backend.h"
+#include "ops/kv_pool.h"
+#include "ops/plan.h"
+#include "ops/reference/weights.h"
+
+namespace bodega::ops {
+
+struct ExecutorOptions {
+  std::int64_t kv_bytes = std::int64_t{1} << 30;
+  int threads = 0;         // 0 = cpu_count()
+  bool reference = false;  // twins only: the fp32 yardstick of tests and self-checks
+};
+
+// How far a record's kernel is from its twin, on the same inputs.
+struct RecordCheck {
+  std::size_t index = 0;
+  std::string operation;
+  double relative_error = 0;  // max |kernel - twin| / max |twin|
+};
+
+// Runs a plan on a device: loads its weights, owns the KV pool, turns a batch into logits. Belongs
+// to the thread that made it.
+class Executor {
+ public:
+  Executor(Plan plan, mlx::core::Device device, ExecutorOptions options);
+
+  const Plan& plan() const { return plan_; }
+  KvPool& pool() { return pool_; }
+  const KvPool& pool() const { return pool_; }
+  // "cpu avx2" or "stock MLX operations"; `exact` when every record has a kernel of ours.
+  std::string kernels() const;
+  bool exact() const;
+
+  // The graph of one step: fp32 logits of the sampled rows, [S, vocab]. Nothing runs before eval;
+  // evaluate it (async_eval) before the next step is recorded.
+  mlx::core::array step(const core::Batch& batch);
+
+  // Runs the batch record by record and compares each kernel with its twin.
+  std::vector<RecordCheck> check_records(const core::Batch& batch);
+
+ private:
+  void load_weights();
+  void run_twin(std::size_t index, const core::Batch& batch, StepArrays& arrays);
+
+  Plan plan_;
+  mlx::core::Device device_;
+  KvPool pool_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<bool> has_kernel_;  // one a record
+  std::unique_ptr<reference::Weights> twin_weights_;
+};
+
+}  // namespace bodega::ops
