@@ -35,6 +35,11 @@ as_root() {
   fi
 }
 
+# The output goes to build/packages.log, and to the terminal only when it failed.
+run_quietly() {
+  "$@" >build/packages.log 2>&1 </dev/null || { tail -n 30 build/packages.log >&2; die "failed: $*"; }
+}
+
 # Asks only where a person can answer; anywhere else the answer is yes.
 confirm() {
   [ "$assume_yes" -eq 0 ] && [ -t 1 ] && [ -z "${CI:-}" ] && (: </dev/tty) 2>/dev/null || return 0
@@ -132,11 +137,12 @@ install_packages() {
   confirm "Install them with $manager?" || die "stopped; nothing was changed"
   # shellcheck disable=SC2086  # a list of words
   if [ "$manager" = apt ]; then
-    as_root apt-get update -qq
+    run_quietly as_root apt-get update
     find_missing  # alternatives are known only after the update
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
+    run_quietly as_root env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends $missing
   else
-    brew install --quiet $missing
+    run_quietly brew install $missing
   fi
   cargo_is_new_enough || die "cargo is $(cargo --version 2>/dev/null || echo absent) after the \
 installation; 1.$MIN_CARGO_MINOR or newer is needed"
