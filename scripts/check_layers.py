@@ -74,21 +74,30 @@ def check_include(folder, name, quote, header):
             yield f"{header} belongs behind {', '.join(sorted(allowed))}"
 
 
+def folder_of(target):
+    """A folder may hold several targets: engine, engine_loop."""
+    return target if target in ARROWS else target.split("_")[0]
+
+
 def stage_problems(root):
     for path in sorted(root.glob("src/*/CMakeLists.txt")):
-        name = path.relative_to(root).as_posix()
+        name, folder = path.relative_to(root).as_posix(), path.parent.name
         text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
-        match = STAGES.search(text)
-        if not match:
-            yield f"{name}: no bodega_stage(...) found"
-            continue
-        words = match[2].split()
-        stages = words[words.index("STAGES") + 1 :] if "STAGES" in words else []
-        for stage in stages:
-            if stage in {"LIBS", "SOURCES"}:
-                break
-            if stage not in {"base"} | ARROWS.get(match[1], set()):
-                yield f"{name}: '{match[1]}' may not link '{stage}'"
+        targets = STAGES.findall(text)
+        if folder not in {folder_of(target) for target, _ in targets}:
+            yield f"{name}: no bodega_stage({folder} ...) found"
+        for target, arguments in targets:
+            for stage in stages_of(arguments):
+                if folder_of(stage) not in {"base", folder} | ARROWS.get(folder, set()):
+                    yield f"{name}: '{target}' may not link '{stage}'"
+
+
+def stages_of(arguments):
+    words = arguments.split()
+    if "STAGES" not in words:
+        return []
+    words = words[words.index("STAGES") + 1 :]
+    return words[: next((i for i, word in enumerate(words) if word in {"LIBS", "SOURCES"}), len(words))]
 
 
 def cycle_problems():
