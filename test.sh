@@ -8,7 +8,7 @@ usage() {
 Usage: ./test.sh [--quick] [STAGE...]
   --quick   lint, the release build's tests and the HTTP tests only: what to run before a commit
   STAGE     lint unit crates http scripts sanitize threads fuzz tidy (default: all of them)
-Environment: BODEGA_JOBS (compiler processes), BODEGA_FUZZ_SECONDS (5, each fuzzer)
+Environment: BODEGA_JOBS (compiler processes)
 TEXT
 }
 
@@ -27,7 +27,6 @@ for argument in "$@"; do
 done
 stages=${stages:-$all}
 jobs=${BODEGA_JOBS:-$(getconf _NPROCESSORS_ONLN)}
-fuzz_seconds=${BODEGA_FUZZ_SECONDS:-5}
 python=.venv/bin/python
 clang=clang++-19
 # The sanitizers see OpenBLAS's and MLX's start-up allocations, which are not ours to free.
@@ -81,29 +80,13 @@ stage_threads() {
   [ $ran -gt 0 ] || { echo "no test was found"; return 1; }
 }
 
-# One target a file, of the file's name; each runs a few seconds from its seeds.
+# Each fuzzer runs a few seconds from its seeds (tests/fuzz/CMakeLists.txt).
 stage_fuzz() {
-  need_clang && configure fuzz || return 1
-  ran=0
-  for source in tests/fuzz/*_fuzz.cpp; do
-    [ -f "$source" ] || continue
-    name=$(basename "$source" .cpp)
-    ninja -C build/fuzz -j "$jobs" "$name" && run_fuzzer "$name" || return 1
-    ran=$((ran + 1))
-  done
-  [ $ran -gt 0 ] || { echo "no fuzzer was found"; return 1; }
-  echo "$ran fuzzers ran, none found anything"
-}
-
-run_fuzzer() {
-  program=$(find build/fuzz -type f -perm -u+x -name "$1" | head -n 1)
-  corpus=build/fuzz/corpus/$1
-  seeds=tests/fuzz/seeds/${1%_fuzz}
-  mkdir -p "$corpus"
-  [ -d "$seeds" ] || seeds=''
-  echo "fuzz: $1 for $fuzz_seconds s"
-  "$program" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
-    -print_final_stats=1 -artifact_prefix="build/fuzz/$1-" "$corpus" ${seeds:+"$seeds"}
+  need_clang && configure fuzz && ninja -C build/fuzz -j "$jobs" tests/fuzz/all || return 1
+  ctest --test-dir build/fuzz/tests/fuzz --output-on-failure --no-tests=error || return 1
+  written=$(ls tests/fuzz/*_fuzz.cpp | wc -l)
+  ran=$(ctest --test-dir build/fuzz/tests/fuzz -N | sed -n 's/^Total Tests: //p')
+  [ "$ran" -ge "$written" ] || { echo "$written fuzzers are written, only $ran ran"; return 1; }
 }
 
 stage_tidy() { scripts/tidy.sh; }

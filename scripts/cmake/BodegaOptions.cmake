@@ -24,3 +24,7 @@ if(BODEGA_SANITIZE)
   target_compile_options(bodega_flags INTERFACE -fsanitize=${BODEGA_SANITIZE} -fno-omit-frame-pointer -g)
   target_link_options(bodega_flags INTERFACE -fsanitize=${BODEGA_SANITIZE})
 endif()
+if(BODEGA_BUILD_FUZZERS)
+  # Every folder tells the fuzzer which branches it reaches.
+  target_compile_options(bodega_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
