@@ -1,22 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace bodega::text {
 
 struct TemplateOptions {
-  std::string bos_token;
+  std::string bos_token;  // empty: the template sees it undefined
   std::string eos_token;
-  std::int64_t now_unix_s = -1;  // clock of strftime_now; -1 = the real one
-};
-
-// One rendered piece of a prompt: text from the template may spell control tokens, message text may not.
-struct PromptPiece {
-  std::string text;
-  bool from_message = false;
+  std::int64_t now_unix_s = -1;  // clock of strftime_now, in UTC; -1 = the real one, in local time
 };
 
 // A Hugging Face chat template (Jinja). Thread-safe after construction.
@@ -27,19 +21,18 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // `context_json`: object with messages, tools (or absent), add_generation_prompt and every key of
-  // chat_template_kwargs, as JSON text. Throws Error(kInvalidRequest) when the template raises.
+  // chat_template_kwargs, as JSON text. Throws Error(kInvalidRequest) when the template raises, fails
+  // or spends more work than a conversation of this size may.
   std::string render(std::string_view context_json) const;
 
-  // The same text, cut where strings of the messages were printed, so that the tokenizer can refuse
-  // control tokens spelt by users.
-  std::vector<PromptPiece> render_pieces(std::string_view context_json) const;
-
-  // True when the template mentions the role or variable at all (system, developer, tools, ...).
+  // True when the template mentions the role or variable at all (system, developer, tools, ...),
+  // outside comments.
   bool mentions(std::string_view word) const;
 
  private:
   struct Handle;
   std::unique_ptr<Handle> handle_;
+  std::int64_t now_unix_s_;
 };
 
 }  // namespace bodega::text

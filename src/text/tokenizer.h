@@ -17,13 +17,26 @@ using core::TokenId;
 // Thread-safe after construction. Throws Error(kBadModelFile) for what it cannot build.
 class Tokenizer {
  public:
+  // A Hugging Face tokenizer.json. Its truncation, padding and dropout are ignored.
   static std::unique_ptr<Tokenizer> from_json(std::string_view tokenizer_json);
+  // BPE by its `pre` type, or SentencePiece; an unknown type is refused by name.
   static std::unique_ptr<Tokenizer> from_gguf(const core::GgufVocabulary& vocabulary);
   ~Tokenizer();
 
-  // `parse_special`: text that spells an added control token becomes it (rendered templates); false
-  // for message text and /tokenize by default. `add_special`: post-processor's bos/eos.
+  // `parse_special`: text that spells an added control token becomes it; false for message text and
+  // /tokenize by default. `add_special`: post-processor's bos/eos. The text must be UTF-8: else
+  // Error(kInvalidRequest).
   std::vector<TokenId> encode(std::string_view text, bool add_special, bool parse_special) const;
+
+  // Message text never becomes a control token. `guard` breaks every spelling of one in a string of a
+  // message, so that template logic (trim, split, startswith) still sees the text; the rendered prompt
+  // goes through `encode_rendered`, which parses the control tokens that the template wrote, drops the
+  // marks and adds no bos or eos. Added tokens that are no control tokens (</think>) are not broken.
+  std::string guard(std::string_view message_text) const;
+  std::vector<TokenId> encode_rendered(std::string_view prompt) const;
+  // Text with the marks of `guard` taken out: for showing a rendered prompt.
+  static std::string unguard(std::string_view text);
+
   std::string decode(std::span<const TokenId> ids, bool skip_special) const;
   std::optional<TokenId> token_to_id(std::string_view token) const;
   std::string id_to_token(TokenId id) const;   // vocabulary form, "" for a hole

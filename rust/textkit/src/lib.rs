@@ -1,0 +1,12 @@
+//! Text for Bodega: Hugging Face tokenizers and chat templates behind include/textkit.h.
+
+mod added;
+pub mod error;
+mod ffi;
+mod gguf;
+mod guard;
+mod pieces;
+mod pre_types;
+mod stream;
+mod template;
+mod tokenizer;

@@ -1,0 +1,164 @@
+//! Hugging Face chat templates, byte for byte as `transformers` renders them.
+
+mod clock;
+mod json;
+mod python;
+mod source;
+
+pub use clock::Clock;
+
+use crate::error::{Error, Result};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Rest, Value, ValueKind};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+use std::fmt::Write;
+
+/// A template is a program from a model file: what it may spend is bounded. One unit pays for an
+/// instruction or for 64 bytes of data; long conversations earn more.
+const FUEL: u64 = 2_000_000;
+const FUEL_PER_CONTEXT_BYTE: u64 = 4;
+/// Values nested as deep as the fuel allows are freed recursively, so rendering has its own stack;
+/// pages that it does not touch cost nothing.
+const STACK_BYTES: usize = 512 << 20;
+const MAX_SOURCE_BYTES: usize = 1 << 20;
+const NAME: &str = "chat_template";
+
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    words: source::Words,
+    bos_token: String,
+    eos_token: String,
+}
+
+impl ChatTemplate {
+    pub fn new(source: &str, bos_token: &str, eos_token: &str) -> Result<Self> {
+        if source.len() > MAX_SOURCE_BYTES {
+            return Err(Error::bad_file(format!("the chat template is larger than {MAX_SOURCE_BYTES} bytes")));
+        }
+        let syntax = syntax();
+        let source = source::without_generation_tags(source, &syntax).map_err(|e| bad_template(&e))?;
+        let mut environment = environment(syntax.clone());
+        let words = source::Words::of(&source, &syntax);
+        environment.add_template_owned(NAME, source).map_err(|e| bad_template(&e))?;
+        words.check(&mut environment.empty_state())?;
+        Ok(ChatTemplate { environment, words, bos_token: bos_token.into(), eos_token: eos_token.into() })
+    }
+
+    /// `context`: a JSON object of the template's variables.
+    pub fn render(&self, context: &str, clock: Clock) -> Result<String> {
+        std::thread::scope(|scope| {
+            std::thread::Builder::new()
+                .name("chat-template".into())
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, || self.render_here(context, clock))
+                .map_err(|e| Error::internal(format!("no thread for the chat template: {e}")))?
+                .join()
+                .map_err(|_| Error::internal("the chat template engine panicked"))?
+        })
+    }
+
+    fn render_here(&self, context: &str, clock: Clock) -> Result<String> {
+        let variables = self.variables(context, clock)?;
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(FUEL + FUEL_PER_CONTEXT_BYTE * context.len() as u64));
+        let template = environment.get_template(NAME).map_err(|e| refused(&e))?;
+        template.render(variables).map_err(|e| refused(&e))
+    }
+
+    /// What transformers always defines, under what the caller sets.
+    fn variables(&self, context: &str, clock: Clock) -> Result<Value> {
+        let not_an_object =
+            |e: &dyn std::fmt::Display| Error::bad_request(format!("the template's context is not a JSON object: {e}"));
+        let context: Value = serde_json::from_str(context).map_err(|e| not_an_object(&e))?;
+        let mut variables: Vec<(String, Value)> = Vec::new();
+        for (name, token) in [("bos_token", &self.bos_token), ("eos_token", &self.eos_token)] {
+            if !token.is_empty() {
+                variables.push((name.into(), Value::from(token.as_str())));
+            }
+        }
+        for name in ["tools", "documents"] {
+            variables.push((name.into(), Value::from(())));
+        }
+        let strftime = move |format: &str| clock.strftime(format);
+        variables.push(("strftime_now".into(), Value::from_function(strftime)));
+        let pairs = context.as_object().filter(|_| context.kind() == ValueKind::Map).and_then(|o| o.try_iter_pairs());
+        for (key, value) in pairs.ok_or_else(|| not_an_object(&context.kind()))? {
+            variables.push((key.to_string(), value));
+        }
+        Ok(Value::from_pairs(variables))
+    }
+
+    pub fn mentions(&self, word: &str) -> bool {
+        self.words.mention(word)
+    }
+}
+
+fn syntax() -> SyntaxConfig {
+    let mut builder = SyntaxConfig::builder();
+    builder.trim_blocks(true).lstrip_blocks(true);
+    builder.build().expect("the default delimiters")
+}
+
+fn environment(syntax: SyntaxConfig) -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_syntax(syntax);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_undefined_behavior(UndefinedBehavior::Lenient);
+    environment.set_unknown_method_callback(python::method);
+    environment.add_filter("tojson", json::tojson);
+    environment.add_filter("trim", python::trim);
+    environment.add_function("raise_exception", raise_exception);
+    environment
+}
+
+/// The template's own refusal, told apart from the engine's errors.
+#[derive(Debug)]
+struct Raised(String);
+
+impl std::fmt::Display for Raised {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Raised {}
+
+fn raise_exception(message: Rest<Value>) -> std::result::Result<Value, minijinja::Error> {
+    let message = message.first().map(ToString::to_string).unwrap_or_default();
+    Err(minijinja::Error::new(ErrorKind::InvalidOperation, "raised").with_source(Raised(message)))
+}
+
+fn raised(error: &minijinja::Error) -> Option<String> {
+    let mut source = Some(error as &(dyn std::error::Error + 'static));
+    while let Some(at) = source {
+        if let Some(Raised(message)) = at.downcast_ref() {
+            return Some(message.clone());
+        }
+        source = at.source();
+    }
+    None
+}
+
+fn refused(error: &minijinja::Error) -> Error {
+    match raised(error) {
+        Some(message) => Error::bad_request(format!("the chat template refuses these messages: {message}")),
+        None => Error::bad_request(format!("the chat template cannot render these messages: {}", told(error))),
+    }
+}
+
+fn bad_template(error: &minijinja::Error) -> Error {
+    Error::bad_file(format!("the chat template does not compile: {}", told(error)))
+}
+
+/// `line 12: syntax error: unexpected end of input`
+fn told(error: &minijinja::Error) -> String {
+    let mut text = String::new();
+    if let Some(line) = error.line() {
+        let _ = write!(text, "line {line}: ");
+    }
+    let _ = write!(text, "{}", error.kind());
+    if let Some(detail) = error.detail() {
+        let _ = write!(text, ": {detail}");
+    }
+    text
+}
