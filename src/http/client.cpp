@@ -190,4 +190,19 @@ std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint, C
   return call;
 }
 
+void fetch(Loop& loop, const Endpoint& endpoint, ClientRequest request,
+           std::function<void(int status, std::string body)> on_answer) {
+  struct Answer {
+    int status = 0;
+    std::string body;
+  };
+  const auto answer = std::make_shared<Answer>();
+  ClientEvents events;
+  events.on_head = [answer](int status, Headers) { answer->status = status; };
+  events.on_body = [answer](std::string_view bytes) { answer->body += bytes; };
+  events.on_done = [answer, on_answer] { on_answer(answer->status, std::move(answer->body)); };
+  events.on_error = [on_answer](const std::string&) { on_answer(0, {}); };
+  send_request(loop, endpoint, std::move(request), std::move(events));
+}
+
 }  // namespace bodega::http

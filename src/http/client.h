@@ -46,4 +46,8 @@ class ClientCall {
 std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint, ClientRequest request,
                                          ClientEvents events);
 
+// A whole small answer at once; status 0 when there was none. Loop's thread only.
+void fetch(Loop& loop, const Endpoint& endpoint, ClientRequest request,
+           std::function<void(int status, std::string body)> on_answer);
+
 }  // namespace bodega::http

@@ -49,7 +49,6 @@ core::Request make_request(const WorkerModel& model, const api::GenerationFields
   request.sampling = fields.sampling;
   request.n = fields.n;
   request.priority = fields.priority;
-  if (!fields.script.empty()) model.apply_script(fields.script, request);
   return request;
 }
 
@@ -75,6 +74,11 @@ void launch(WorkerState& state, WorkerModel& model, const ExchangePtr& exchange,
   const auto generation = std::make_shared<Generation>(
       model, exchange, state.delivery(), launch.fields.stream, launch.fields.n);
   if (state.request_log) generation->on_finish(log_hook(state, model, launch));
+  if (!launch.fields.script.empty()) {
+    for (core::Request& request : launch.requests) {
+      generation->fail_after(model.apply_script(launch.fields.script, request));
+    }
+  }
   generation->start(std::move(launch.writer), std::move(launch.requests), *state.loop);
 }
 

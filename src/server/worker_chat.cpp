@@ -9,7 +9,6 @@ namespace bodega::server {
 void handle_chat(WorkerState& state, WorkerModel& model, const http::Request& http_request,
                  const ExchangePtr& exchange) {
   api::ChatRequest request = api::parse_chat(http_request.body, limits_of(state, model));
-  state.check_name(request.common.model);
   settle_seed(request.common);
   std::vector<core::Request> requests;
   requests.push_back(make_request(model, request.common, chat_tokens(model, request)));

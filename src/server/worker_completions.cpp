@@ -21,7 +21,6 @@ void handle_completions(WorkerState& state, WorkerModel& model, const http::Requ
                         const ExchangePtr& exchange) {
   api::CompletionRequest request =
       api::parse_completion(http_request.body, limits_of(state, model));
-  state.check_name(request.common.model);
   settle_seed(request.common);
   api::AnswerInfo info = describe_answer(model, request.common, "cmpl");
   info.prompts = static_cast<int>(request.prompts.size());

@@ -46,12 +46,15 @@ void Generation::deliver(int prompt, core::RequestOutput output) {
   if (ended_) return;
   std::string bytes = writer_->add(prompt, output);
   keep_tokens(prompt, output);
-  const std::optional<Error> error = api::failure_of(output);
-  if (error) {
+  if (const std::optional<Error> error = api::failure_of(output)) {
     fail(*error);
     return;
   }
   if (!bytes.empty()) send(std::move(bytes));
+  if (fail_after_ >= 0 && token_count_ >= fail_after_) {
+    fail(Error(ErrorKind::kInternal, "The script asked for this failure."));
+    return;
+  }
   if (!writer_->complete()) {
     hold_back();
     return;
@@ -90,8 +93,9 @@ void Generation::begin_stream() {
 }
 
 void Generation::keep_tokens(int prompt, const core::RequestOutput& output) {
-  if (!hook_) return;
   for (const core::ChoiceOutput& choice : output.choices) {
+    token_count_ += static_cast<int>(choice.tokens.size());
+    if (!hook_) continue;
     std::vector<core::TokenId>& kept = tokens_[prompt * n_ + choice.choice];
     kept.insert(kept.end(), choice.tokens.begin(), choice.tokens.end());
   }

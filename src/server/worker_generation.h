@@ -33,7 +33,9 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void start(std::unique_ptr<api::AnswerWriter> writer, std::vector<core::Request> requests,
              http::Loop& loop);
 
-  void on_finish(FinishHook hook) { hook_ = std::move(hook); }  // before start()
+  // Both before start().
+  void on_finish(FinishHook hook) { hook_ = std::move(hook); }
+  void fail_after(int tokens) { fail_after_ = tokens; }  // tests only; -1: never
 
  private:
   void deliver(int prompt, core::RequestOutput output);  // on the engine's thread
@@ -53,11 +55,13 @@ class Generation : public std::enable_shared_from_this<Generation> {
   const bool stream_;
   const int n_;
   FinishHook hook_;
+  int fail_after_ = -1;
 
   // Outputs come on the engine's thread, keep-alives on the loop's.
   mutable std::mutex mutex_;
   std::unique_ptr<api::AnswerWriter> writer_;
   std::vector<std::vector<core::TokenId>> tokens_;  // by choice; kept only for the hook
+  int token_count_ = 0;
   std::vector<core::RequestId> ids_;
   bool begun_ = false;  // the head of a stream has been sent
   bool ended_ = false;

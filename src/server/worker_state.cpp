@@ -46,14 +46,6 @@ WorkerModel& WorkerState::loaded() const {
   return *model;
 }
 
-void WorkerState::check_name(const std::optional<std::string>& name) const {
-  if (!name || *name == model->facts().id) return;
-  throw Error(ErrorKind::kModelNotFound,
-              fmt::format("The model \"{}\" is not loaded; this server has \"{}\".", *name,
-                          model->facts().id),
-              "model");
-}
-
 DeliveryOptions WorkerState::delivery() const {
   DeliveryOptions delivery;
   delivery.output_bytes = options.limits.output_bytes;

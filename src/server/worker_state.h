@@ -30,8 +30,6 @@ struct WorkerState {
 
   // Throws Error(kUnavailable) while the model loads or the worker ends.
   WorkerModel& loaded() const;
-  // Throws Error(kModelNotFound) unless `name` is absent or this model's.
-  void check_name(const std::optional<std::string>& name) const;
   DeliveryOptions delivery() const;
 };
 

@@ -77,7 +77,9 @@ void models(const WorkerState& state, http::Exchange& exchange) {
 
 void one_model(const WorkerState& state, http::Exchange& exchange, const std::string& id) {
   const ModelFacts& facts = state.loaded().facts();
-  state.check_name(id);
+  if (id != facts.id) {
+    throw Error(ErrorKind::kModelNotFound, "The model \"" + id + "\" is not loaded.", "model");
+  }
   respond_json(exchange, model_card(facts));
 }
 

@@ -42,12 +42,11 @@ TokenizeRequest read_tokenize(const WorkerState& state, const WorkerModel& model
     request.spelt = fields.boolean("return_token_strs").value_or(false);
     chat.erase("return_token_strs");
     const api::ChatRequest parsed = api::parse_apply_template(api::to_text(chat), limits);
-    state.check_name(parsed.common.model);
     request.tokens = chat_tokens(model, parsed);
     request.warnings = parsed.common.warnings;
     return request;
   }
-  state.check_name(fields.string("model"));
+  fields.string("model");  // the front has found this worker by it
   std::optional<std::string> text = fields.string("prompt");
   if (std::optional<std::string> content = fields.string("content"); !text) text = std::move(content);
   if (!text) api::refuse("prompt", "is missing: send prompt, content or messages");
@@ -76,7 +75,7 @@ void handle_detokenize(WorkerState& state, WorkerModel& model, const http::Reque
                        const ExchangePtr& exchange) {
   const json::object object = api::parse_object(request.body);
   api::Fields fields(object);
-  state.check_name(fields.string("model"));
+  fields.string("model");  // the front has found this worker by it
   const json::array* tokens = fields.array("tokens");
   if (tokens == nullptr) api::refuse("tokens", "is missing: send an array of token ids");
   const std::vector<core::TokenId> ids =
@@ -93,7 +92,6 @@ void handle_detokenize(WorkerState& state, WorkerModel& model, const http::Reque
 void handle_apply_template(WorkerState& state, WorkerModel& model, const http::Request& request,
                            const ExchangePtr& exchange) {
   const api::ChatRequest chat = api::parse_apply_template(request.body, limits_of(state, model));
-  state.check_name(chat.common.model);
   const std::vector<core::TokenId> tokens = chat_tokens(model, chat);
   json::object answer{{"prompt", chat_text(model, chat)},
                       {"tokens", json::array(tokens.begin(), tokens.end())},

@@ -1,0 +1,134 @@
+#include "server/worker_engine_model.h"
+
+#include <boost/json.hpp>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/errors.h"
+#include "engine/load.h"
+#include "server/default_model.h"
+#include "server/worker_script.h"
+
+namespace bodega::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr double kBytesPerMb = 1024.0 * 1024.0;
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorKind::kConfig, "Cannot read the chat template " + path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+engine::LoadOptions load_options(const ModelOptions& options) {
+  engine::LoadOptions load;
+  load.path = options.model_path.empty() ? default_model_path() : options.model_path;
+  if (!options.chat_template_file.empty()) load.chat_template = read_text(options.chat_template_file);
+  load.context_length = options.context_length;
+  load.memory_bytes = static_cast<std::int64_t>(options.memory_budget);
+  load.threads = options.threads;
+  load.engine.max_sequences = options.max_concurrency > 0 ? options.max_concurrency
+                                                          : options.cb_max_num_seqs;
+  load.engine.max_waiting = options.queue_size;
+  load.engine.queue_timeout_s = options.queue_timeout;
+  load.engine.prefix_cache = options.cb_enable_prefix_cache;
+  if (options.cb_chunked_prefill_tokens > 0) {
+    load.engine.max_step_tokens = std::min(load.engine.max_step_tokens, options.cb_chunked_prefill_tokens);
+  }
+  return load;
+}
+
+class EngineModel final : public WorkerModel {
+ public:
+  explicit EngineModel(const ModelOptions& options) : loaded_(engine::load_model(load_options(options))) {
+    facts_.id = options.model_id;
+    facts_.path = options.model_path;
+    facts_.fingerprint = loaded_.fingerprint;
+    facts_.created_unix_s = unix_seconds();
+    facts_.context_length = loaded_.context_length;
+    facts_.vocab_size = loaded_.config.vocab_size;
+    facts_.weight_bytes = loaded_.weight_bytes;
+    if (options.scripted_model.empty()) return;
+    scripts_.emplace(options.scripted_model, [this](std::string_view text) {
+      return loaded_.tokenizer->encode(text, false, true);
+    });
+  }
+
+  const ModelFacts& facts() const override { return facts_; }
+
+  std::vector<core::TokenId> encode(std::string_view text, bool add_special,
+                                    bool parse_special) const override {
+    return loaded_.tokenizer->encode(text, add_special, parse_special);
+  }
+  std::string decode(std::span<const core::TokenId> ids, bool skip_special) const override {
+    return loaded_.tokenizer->decode(ids, skip_special);
+  }
+  std::string token_bytes(core::TokenId id) const override {
+    return loaded_.tokenizer->token_bytes(id);
+  }
+  std::string guard(std::string_view message_text) const override {
+    return loaded_.tokenizer->guard(message_text);
+  }
+  std::vector<core::TokenId> encode_rendered(std::string_view rendered) const override {
+    return loaded_.tokenizer->encode_rendered(rendered);
+  }
+  std::string render(std::string_view context_json) const override {
+    if (loaded_.chat_template) return loaded_.chat_template->render(context_json);
+    throw Error(ErrorKind::kInvalidRequest,
+                "This model has no chat template: use /v1/completions, or load it with a "
+                "chat_template_file.",
+                "messages");
+  }
+  bool template_mentions(std::string_view word) const override {
+    return loaded_.chat_template && loaded_.chat_template->mentions(word);
+  }
+
+  core::RequestId submit(core::Request request, engine::OutputSink sink) override {
+    return loaded_.engine->submit(std::move(request), std::move(sink));
+  }
+  void cancel(core::RequestId id) override { loaded_.engine->cancel(id); }
+  void pause(core::RequestId id, bool paused) override { loaded_.engine->pause(id, paused); }
+  engine::EngineStats stats() const override { return loaded_.engine->stats(); }
+  void drain(double seconds) override { loaded_.engine->drain(seconds); }
+
+  int apply_script(std::string_view name, core::Request& request) const override {
+    if (!scripts_) return -1;
+    const ScriptBook::Script& script = scripts_->find(name);
+    request.scripted = script.ids;
+    return script.fail_after;
+  }
+
+  json::object device_report() const override {
+    const engine::EngineStats stats = loaded_.engine->stats();
+    return {{"exact", loaded_.exact},
+            {"memory",
+             {{"weights_mb", static_cast<double>(loaded_.weight_bytes) / kBytesPerMb},
+              {"kv_mb", static_cast<double>(loaded_.kv_bytes) / kBytesPerMb}}},
+            {"engine",
+             {{"kernels", loaded_.kernels},
+              {"running", stats.running},
+              {"waiting", stats.waiting},
+              {"steps", stats.steps},
+              {"blocks_total", stats.blocks_total},
+              {"blocks_free", stats.blocks_free},
+              {"blocks_cached", stats.blocks_cached}}}};
+  }
+
+ private:
+  engine::LoadedModel loaded_;
+  ModelFacts facts_;
+  std::optional<ScriptBook> scripts_;
+};
+
+}  // namespace
+
+std::unique_ptr<WorkerModel> load_engine_model(const WorkerOptions& options) {
+  return std::make_unique<EngineModel>(options.model);
+}
+
+}  // namespace bodega::server
