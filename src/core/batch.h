@@ -30,10 +30,10 @@ struct SequenceSlice {
 
 // One step: a flat list of T tokens of many sequences side by side; no padding.
 struct Batch {
-  std::vector<TokenId> tokens;            // [T]
-  std::vector<SequenceSlice> sequences;   // in row order, rows contiguous
-  std::vector<BlockRef> blocks;           // the block tables, one after the other
-  std::vector<std::int32_t> sampled_rows; // rows whose logits are wanted, ascending
+  std::vector<TokenId> tokens;             // [T]
+  std::vector<SequenceSlice> sequences;    // in row order, rows contiguous
+  std::vector<BlockRef> blocks;            // the block tables, one after the other
+  std::vector<std::int32_t> sampled_rows;  // rows whose logits are wanted, ascending
 
   int rows() const { return static_cast<int>(tokens.size()); }
 };

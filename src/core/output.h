@@ -21,11 +21,11 @@ struct TokenLogprob {
 // What one engine step made of one choice of one request.
 struct ChoiceOutput {
   int choice = 0;
-  std::string text;              // whole characters only, stop strings already cut
-  std::vector<TokenId> tokens;   // the new tokens, end tokens included
+  std::string text;                    // whole characters only, stop strings already cut
+  std::vector<TokenId> tokens;         // the new tokens, end tokens included
   std::vector<TokenLogprob> logprobs;  // one per token of `tokens`, when asked for
   std::optional<FinishReason> finish;  // set on the choice's last output
-  std::string stop_reason;       // the stop string or token text that ended it
+  std::string stop_reason;             // the stop string or token text that ended it
 };
 
 struct Usage {
@@ -46,11 +46,13 @@ struct Timings {
 struct RequestOutput {
   RequestId id = 0;
   std::vector<ChoiceOutput> choices;
-  std::vector<TokenLogprob> prompt_logprobs;  // once, before the first token, when asked for
-  bool finished = false;                      // every choice has ended; the last output
-  Usage usage;                                // so far; final when finished
-  Timings timings;                            // final when finished
-  std::string error;                          // set when a choice ended with kError
+  // Once, before the first token, when asked for: entry i is of prompt token i + 1, because nothing
+  // predicts the first.
+  std::vector<TokenLogprob> prompt_logprobs;
+  bool finished = false;                        // every choice has ended; the last output
+  Usage usage;                                  // so far; final when finished
+  Timings timings;                              // final when finished
+  std::string error;                            // set when a choice ended with kError
   ErrorKind error_kind = ErrorKind::kInternal;  // of `error`: kUnavailable for a wait too long
 };
 

@@ -44,8 +44,8 @@ struct StopParams {
   int max_tokens = 0;  // >= 1; the API resolves "room left in the context"
   int min_tokens = 0;  // end tokens are not sampled before this many
   bool ignore_eos = false;
-  std::vector<std::string> stop;          // up to 16 strings, matched on text across tokens
-  std::vector<TokenId> stop_token_ids;    // beside the model's own end tokens
+  std::vector<std::string> stop{};        // up to 16 strings, matched on text across tokens
+  std::vector<TokenId> stop_token_ids{};  // beside the model's own end tokens
   bool include_stop_str_in_output = false;
 };
 

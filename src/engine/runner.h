@@ -14,6 +14,8 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
+  // `batch` stays as it is until logits() has returned. What either throws ends the requests of this
+  // step only; the next launch must work.
   virtual void launch(const core::Batch& batch) = 0;
 
   // fp32 logits of batch.sampled_rows, [S, vocab], valid until the next launch.

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/output.h"
+#include "core/request.h"
+#include "engine/answer_stream.h"
+#include "engine/inbox.h"
+#include "sample/history.h"
+#include "schedule/sequence.h"
+
+namespace bodega::engine {
+
+// One choice of a request that is queued or running.
+struct Choice {
+  int index = 0;
+  schedule::SequenceId sequence = schedule::kNoSequence;
+  AnswerStream stream;
+  std::optional<sample::History> history{};  // when penalties need it
+  std::vector<core::TokenId> output{};       // all that was sampled
+  std::vector<core::TokenLogprob> fresh{};   // sampled, text not made yet
+  // Why sampling ended; the text may still turn it into a stop string's kStop.
+  std::optional<core::FinishReason> ended{};
+  bool ended_by_token = false;  // the last token of `output` is an end token: never shown
+  std::size_t told = 0;  // tokens of `output` that became text; later ones were sampled in vain
+  std::optional<core::FinishReason> done{};  // its last output was made
+};
+
+struct LiveRequest {
+  explicit LiveRequest(Submission&& submission)
+      : request(std::move(submission.request)),
+        sink(std::move(submission.sink)),
+        submitted_s(submission.submitted_s) {}
+
+  core::Request request;
+  OutputSink sink;
+  std::vector<std::unique_ptr<Choice>> choices;  // [n]
+  std::vector<core::TokenId> ends;  // all tokens that may end it; banned before min_tokens
+  std::vector<core::TokenLogprob> prompt_logprobs;
+  bool prompt_logprobs_sent = false;
+  bool touched = false;  // has something to tell after this step
+  core::Usage usage;
+  double submitted_s = 0;  // times on the monotonic clock; 0: not yet
+  double started_s = 0;
+  double first_token_s = 0;
+  double last_token_s = 0;
+
+  bool started() const { return started_s > 0; }
+  bool finished() const;
+  core::Timings timings() const;
+};
+
+}  // namespace bodega::engine

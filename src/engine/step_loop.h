@@ -1,0 +1,101 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cache/kv_cache.h"
+#include "engine/inbox.h"
+#include "engine/live_request.h"
+#include "engine/runner.h"
+#include "engine/stats_board.h"
+#include "engine/text_codec.h"
+#include "sample/sampler.h"
+#include "schedule/scheduler.h"
+
+namespace bodega::engine {
+
+// Everything that the engine's thread owns. A step is schedule, run, postprocess; text, stop
+// strings and delivery of one step happen while the device runs the next. A row that was launched
+// before a stop string ended its choice is simply not looked at.
+class StepLoop {
+ public:
+  StepLoop(const EngineConfig& config, const TextCodec& codec, Runner& runner, Inbox& inbox,
+           StatsBoard& board);
+
+  void run();  // until the inbox is closed; then cancels what is left
+
+  // After run() threw: tells every client.
+  void fail_all(const std::string& why);
+
+ private:
+  struct Place {  // whose sequence it is
+    LiveRequest* request = nullptr;
+    Choice* choice = nullptr;
+  };
+  struct Step {
+    schedule::StepPlan plan;
+    std::string failure;  // what launch threw
+  };
+
+  // The step: run is launch and collect, with the host's work on the step before in between.
+  bool receive();
+  Step schedule();
+  void launch(Step& step);
+  void postprocess();
+  void collect(const Step& step);
+
+  // Messages (step_loop.cpp).
+  void start(Submission&& submission);
+  void add_choice(LiveRequest& request, int index);
+  void apply(core::RequestId id, const Control& control);
+  void expire_waiters();
+  std::optional<double> next_expiry() const;
+  void note_starts(const schedule::StepPlan& plan);
+  void publish_stats();
+
+  // Token ids (step_sampling.cpp).
+  void collect_slice(const Place& place, const schedule::PlannedSlice& slice,
+                     std::span<const float> logits);
+  void take_prompt_logprobs(LiveRequest& request, std::span<const float> logits, int rows);
+  void choose(const Place& place, std::span<const float> logits);
+  core::TokenId next_token(const Place& place, std::span<const float> logits);
+  bool ends_answer(const core::Request& request, core::TokenId id) const;
+  void fail_step(const schedule::StepPlan& plan, const std::string& why);
+
+  // Delivery (step_delivery.cpp).
+  void touch(LiveRequest& request);
+  void deliver(LiveRequest& request);
+  bool tell(LiveRequest& request, Choice& choice, core::ChoiceOutput& out);
+  void push_fresh(LiveRequest& request, Choice& choice);
+  void settle(Choice& choice, core::ChoiceOutput& out);
+  void end_request(LiveRequest& request, core::FinishReason reason, ErrorKind kind,
+                   const std::string& why);
+  void end_all(core::FinishReason reason, const std::string& why);
+  void send(LiveRequest& request, core::RequestOutput output);
+  void report_finished(const LiveRequest& request);
+  void forget(core::RequestId id);
+
+  const EngineConfig& config_;
+  const TextCodec& codec_;
+  Runner& runner_;
+  Inbox& inbox_;
+  StatsBoard& board_;
+  cache::KvCache cache_;
+  schedule::Scheduler scheduler_;
+  sample::Sampler sampler_;
+
+  std::unordered_map<core::RequestId, std::unique_ptr<LiveRequest>> requests_;
+  std::unordered_map<schedule::SequenceId, Place> places_;
+  std::deque<core::RequestId> queue_;     // in order of arrival, for time-outs; may hold ghosts
+  std::vector<core::RequestId> touched_;  // have something to tell
+  schedule::SequenceId last_sequence_ = schedule::kNoSequence;
+  EngineStats counters_;
+  bool idle_ = true;  // the last step had no rows and left nothing to tell
+};
+
+}  // namespace bodega::engine
