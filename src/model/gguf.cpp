@@ -226,7 +226,7 @@ void place_tensors(std::vector<TensorEntry>& tensors, std::uint64_t data_begin,
     check_inside(tensor, data_bytes, file);
     order.push_back(&tensor);
   }
-  std::ranges::stable_sort(order, {}, &TensorEntry::begin);
+  std::ranges::sort(order, {}, &TensorEntry::begin);
   std::uint64_t expected = 0;
   for (TensorEntry* tensor : order) {
     check_offset(*tensor, expected, file);
