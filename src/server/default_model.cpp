@@ -37,8 +37,9 @@ std::string default_model_path() {
   if (!installed.empty()) return installed;
   std::error_code ignored;
   if (fs::exists(BODEGA_BUILT_DEFAULT_MODEL, ignored)) return BODEGA_BUILT_DEFAULT_MODEL;
-  throw Error(ErrorKind::kConfig,
-              "The default model is not here. Name a model, or set BODEGA_DEFAULT_MODEL to its file.");
+  throw Error(
+      ErrorKind::kConfig,
+      "The default model is not here. Name a model, or set BODEGA_DEFAULT_MODEL to its file.");
 }
 
 void use_default_model(ModelOptions& options) {

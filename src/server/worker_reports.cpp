@@ -56,27 +56,28 @@ void ask_workers(http::Loop& loop, const registry::Registry& registry, const std
   all->missing = 1;  // this function itself, so that an empty registry answers too
   for (const registry::Worker* worker : registry.workers()) {
     const std::size_t index = all->reports.size();
-    all->reports.push_back({worker->id(), worker->state(), worker->pid(), worker->restarts(), 0, {}});
+    all->reports.push_back(
+        {worker->id(), worker->state(), worker->pid(), worker->restarts(), 0, {}});
     if (!worker->ready()) continue;
     ++all->missing;
-    http::fetch(loop, endpoint_of(worker->socket_path()), get(target),
-                [all, index](int status, const std::string& body) {
-                  all->answer(index, status, body);
-                });
+    http::fetch(
+        loop, endpoint_of(worker->socket_path()), get(target),
+        [all, index](int status, const std::string& body) { all->answer(index, status, body); });
   }
   if (--all->missing == 0) all->on_reports(std::move(all->reports));
 }
 
 void probe_worker(http::Loop& loop, const std::string& socket_path,
                   std::function<void(bool ready, const std::string& card)> on_answer) {
-  http::fetch(loop, endpoint_of(socket_path), get("/health"),
-              [&loop, socket_path, on_answer = std::move(on_answer)](int status, const std::string&) {
-                if (status != 200) return on_answer(false, "");
-                http::fetch(loop, endpoint_of(socket_path), get("/v1/models"),
-                            [on_answer](int code, const std::string& body) {
-                              on_answer(code == 200, card_in(body));
-                            });
-              });
+  http::fetch(
+      loop, endpoint_of(socket_path), get("/health"),
+      [&loop, socket_path, on_answer = std::move(on_answer)](int status, const std::string&) {
+        if (status != 200) return on_answer(false, "");
+        http::fetch(loop, endpoint_of(socket_path), get("/v1/models"),
+                    [on_answer](int code, const std::string& body) {
+                      on_answer(code == 200, card_in(body));
+                    });
+      });
 }
 
 }  // namespace bodega::server
