@@ -1,7 +1,4 @@
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <utility>
 
 #include "model/checkpoint_floats.h"
@@ -22,10 +19,8 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMaxText = std::uint64_t{512} << 20;
 
 std::optional<std::string> read_text(const fs::path& folder, const char* name) {
-  const fs::path path = folder / name;
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
-  const auto file = MappedFile::open(path);
+  const auto file = open_in_folder(folder, name);
+  if (file == nullptr) return std::nullopt;
   if (file->bytes().size() > kMaxText) fail_file(name, "is larger than 512 MiB.");
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
@@ -99,12 +94,10 @@ class FolderCheckpoint : public Checkpoint {
 }  // namespace
 
 std::unique_ptr<Checkpoint> open_folder(const fs::path& path) {
-  std::vector<fs::path> gguf_files;
-  for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().extension() == ".gguf") gguf_files.push_back(entry.path());
-  }
-  if (!fs::exists(path / "config.json") && gguf_files.size() == 1) {
-    return open_gguf(gguf_files.front());
+  const std::vector<std::string> names = list_folder(path);
+  const auto is_gguf = [](const std::string& name) { return name.ends_with(".gguf"); };
+  if (std::ranges::count(names, "config.json") == 0 && std::ranges::count_if(names, is_gguf) == 1) {
+    return open_gguf(path / *std::ranges::find_if(names, is_gguf));
   }
   return std::make_unique<FolderCheckpoint>(path);
 }

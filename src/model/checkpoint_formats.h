@@ -5,14 +5,25 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "model/checkpoint.h"
+#include "model/mapped_file.h"
 
 namespace bodega::model {
 
 // The two kinds behind Checkpoint::open.
 std::unique_ptr<Checkpoint> open_gguf(const std::filesystem::path& path);
 std::unique_ptr<Checkpoint> open_folder(const std::filesystem::path& path);
+
+// Names of a folder's entries, sorted.
+std::vector<std::string> list_folder(const std::filesystem::path& folder);
+
+// A file of a model's folder; null where there is none. A link may lead within the folder or, where
+// it is a snapshot of the Hugging Face cache, to the same repository's blobs; anywhere else is
+// refused.
+std::shared_ptr<const MappedFile> open_in_folder(const std::filesystem::path& folder,
+                                                 const std::string& name);
 
 // Which tensors were asked for. Thread-safe: matrices may be read by several threads.
 class UsedNames {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/checkpoint_floats.h"
+#include "model/checkpoint_formats.h"
 #include "model/names.h"
 
 namespace bodega::model {
@@ -24,30 +25,11 @@ std::optional<ops::FloatType> float_type(const std::string& type) {
   return std::nullopt;
 }
 
-bool lies_under(const fs::path& path, const fs::path& folder) {
-  return std::ranges::mismatch(folder, path).in1 == folder.end();
-}
-
-// Weights lie in the folder itself or, where it is a snapshot of the Hugging Face cache, beside it
-// in the same repository's `blobs`; a link to anywhere else is refused.
-void check_location(const fs::path& folder, const std::string& name) {
-  std::error_code error;
-  const fs::path home = fs::canonical(folder, error);
-  const fs::path target = fs::canonical(folder / name, error);
-  if (error) fail_file(name, "is missing.");
-  const bool snapshot = home.parent_path().filename() == "snapshots";
-  const fs::path limit = snapshot ? home.parent_path().parent_path() : home;
-  if (!lies_under(target, limit))
-    fail_file(name, "is a link that leads out of the model's folder.");
-}
-
 std::vector<std::string> weight_files(const fs::path& folder) {
   std::vector<std::string> result;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : list_folder(folder)) {
     if (name.starts_with("model") && name.ends_with(".safetensors")) result.push_back(name);
   }
-  std::ranges::sort(result);
   if (result.empty()) {
     fail_file(printable(folder.string()), "the folder has no model*.safetensors.");
   }
@@ -117,10 +99,8 @@ void check_declared(const FolderTensors::Tensor& weight, const WeightFormat& fou
 }  // namespace
 
 FolderTensors::FolderTensors(const fs::path& folder) {
-  std::error_code error;
   std::map<std::string, std::string> index;
-  if (fs::exists(folder / kIndex, error)) {
-    const auto file = MappedFile::open(folder / kIndex);
+  if (const auto file = open_in_folder(folder, kIndex)) {
     const auto* text = reinterpret_cast<const char*>(file->bytes().data());
     index = parse_safetensors_index({text, file->bytes().size()}, kIndex);
     std::set<std::string> names;
@@ -133,8 +113,8 @@ FolderTensors::FolderTensors(const fs::path& folder) {
 }
 
 void FolderTensors::add_shard(const fs::path& folder, const std::string& name) {
-  check_location(folder, name);
-  auto file = MappedFile::open(folder / name);
+  auto file = open_in_folder(folder, name);
+  if (file == nullptr) fail_file(name, "is missing.");
   auto header = SafetensorsHeader::parse(file->bytes(), file->name());
   for (const TensorEntry& entry : header.tensors) {
     if (!tensors_.try_emplace(text_model_name(entry.name), Tensor{file, entry}).second) {

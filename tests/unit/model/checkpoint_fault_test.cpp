@@ -163,6 +163,19 @@ TEST(CheckpointFault, LinksMayNotLeadOutOfTheModel) {
   fs::rename(path / "model.safetensors", folder.path() / "elsewhere");
   fs::create_symlink(folder.path() / "elsewhere", path / "model.safetensors");
   EXPECT_THAT(load_error(path), HasSubstr("leads out of the model's folder"));
+  fs::rename(folder.path() / "elsewhere", path / "model.safetensors");
+  fs::create_symlink("/etc/hostname", path / "chat_template.jinja");
+  EXPECT_THAT(load_error(path), HasSubstr("chat_template.jinja: is a link that leads out"));
+}
+
+TEST(CheckpointFault, AFolderWithOneGgufIsThatModel) {
+  const TemporaryFolder folder;
+  const fs::path file = folder.copy_fixture("gguf_q4_0");
+  EXPECT_EQ(load_error(file.parent_path()), "");
+  fs::copy_file(file, file.parent_path() / "second.gguf");
+  EXPECT_THAT(load_error(file.parent_path()), HasSubstr("no config.json"));
+  EXPECT_THAT(load_error(fixture_path("hf_f16") / "model.safetensors"),
+              HasSubstr("name the folder"));
 }
 
 TEST(CheckpointFault, LinksOfTheHuggingFaceCacheAreFollowed) {
