@@ -51,7 +51,7 @@ def make_model(config):
     """mlx-lm's model. Its llama wants a full layer among windowed ones, so Mistral's first, which has
     a window like all others, gets it afterwards."""
     module = MODULES[config["model_type"]]
-    if not config.get("sliding_window"):
+    if not config.get("sliding_window") or "layer_types" in config:
         return module.Model(module.ModelArgs.from_dict(config))
     types = ["full_attention"] + ["sliding_attention"] * (config["num_hidden_layers"] - 1)
     model = module.Model(module.ModelArgs.from_dict({**config, "layer_types": types}))
@@ -120,8 +120,7 @@ def write_tiny(name, config, dtype, seed, quantization=None):
     for length in (25, 7):
         tokens = [int(t) for t in rng.integers(0, config["vocab_size"], length)]
         logits = logits_of(model, tokens)
-        sequences.append({"tokens": tokens,
-                          "logits": [[float(f"{v:.7g}") for v in row] for row in logits]})
+        sequences.append({"tokens": tokens, "logits": [[float(f"{v:.7g}") for v in row] for row in logits]})
     (folder / "golden.json").write_text(json.dumps({"sequences": sequences}) + "\n")
     print(name, "logits deviate by", float(np.std(sequences[0]["logits"])))
 
@@ -129,16 +128,43 @@ def write_tiny(name, config, dtype, seed, quantization=None):
 def write_all_tiny():
     four = {"group_size": 32, "bits": 4}
     write_tiny("llama2", make_config("llama"), mx.float32, 1)
-    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-               "original_max_position_embeddings": 32}
-    write_tiny("llama3", make_config("llama", rope_theta=500000.0, rope_scaling=scaling,
-                                     tie_word_embeddings=True), mx.float16, 2, {"default": four})
-    write_tiny("mistral", make_config("mistral", sliding_window=8, num_hidden_layers=3), mx.float16, 3,
-               {"default": four})
+    scaling = {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 32,
+    }
+    write_tiny(
+        "llama3",
+        make_config("llama", rope_theta=500000.0, rope_scaling=scaling, tie_word_embeddings=True),
+        mx.float16,
+        2,
+        {"default": four},
+    )
+    write_tiny(
+        "mistral",
+        make_config("mistral", sliding_window=8, num_hidden_layers=3),
+        mx.float16,
+        3,
+        {"default": four},
+    )
+    write_tiny("mixed_window", make_config("llama", sliding_window=8, tie_word_embeddings=True,
+                                           layer_types=["full_attention", "sliding_attention"]),
+               mx.float16, 6, {"default": {"group_size": 64, "bits": 4}, **{
+                   f"model.layers.{layer}.mlp.down_proj": four for layer in range(2)}})
     write_tiny("qwen2", make_config("qwen2", tie_word_embeddings=True), mx.float16, 4)
-    write_tiny("qwen3", make_config("qwen3", head_dim=32), mx.bfloat16, 5,
-               {"default": four, "model.embed_tokens": {"group_size": 32, "bits": 8},
-                "model.layers.1.mlp.down_proj": {"group_size": 32, "bits": 6}})
+    write_tiny(
+        "qwen3",
+        make_config("qwen3", head_dim=32),
+        mx.bfloat16,
+        5,
+        {
+            "default": four,
+            "model.embed_tokens": {"group_size": 32, "bits": 8},
+            "model.layers.1.mlp.down_proj": {"group_size": 32, "bits": 6},
+        },
+    )
 
 
 # The default model.
@@ -146,15 +172,24 @@ def write_all_tiny():
 
 def read_gguf_model(path):
     arrays, metadata = mx.load(str(path), return_metadata=True)
+
     def number(key):
         return metadata["llama." + key].item()
+
     config = make_config(
-        "llama", hidden_size=number("embedding_length"), num_hidden_layers=number("block_count"),
+        "llama",
+        hidden_size=number("embedding_length"),
+        num_hidden_layers=number("block_count"),
         num_attention_heads=number("attention.head_count"),
-        num_key_value_heads=number("attention.head_count_kv"), head_dim=number("rope.dimension_count"),
-        intermediate_size=number("feed_forward_length"), vocab_size=number("vocab_size"),
-        rms_norm_eps=number("attention.layer_norm_rms_epsilon"), rope_theta=number("rope.freq_base"),
-        tie_word_embeddings=True, max_position_embeddings=number("context_length"))
+        num_key_value_heads=number("attention.head_count_kv"),
+        head_dim=number("rope.dimension_count"),
+        intermediate_size=number("feed_forward_length"),
+        vocab_size=number("vocab_size"),
+        rms_norm_eps=number("attention.layer_norm_rms_epsilon"),
+        rope_theta=number("rope.freq_base"),
+        tie_word_embeddings=True,
+        max_position_embeddings=number("context_length"),
+    )
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
     weights = {}
     for name, value in arrays.items():
@@ -178,10 +213,19 @@ def read_gguf_model(path):
 
 
 def hugging_face_name(module):
-    names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "attn_norm": "input_layernorm",
-             "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
-             "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj",
-             "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+    names = {
+        "token_embd": "model.embed_tokens",
+        "output_norm": "model.norm",
+        "attn_norm": "input_layernorm",
+        "ffn_norm": "post_attention_layernorm",
+        "attn_q": "self_attn.q_proj",
+        "attn_k": "self_attn.k_proj",
+        "attn_v": "self_attn.v_proj",
+        "attn_output": "self_attn.o_proj",
+        "ffn_gate": "mlp.gate_proj",
+        "ffn_up": "mlp.up_proj",
+        "ffn_down": "mlp.down_proj",
+    }
     if not module.startswith("blk."):
         return names[module]
     _, layer, part = module.split(".")
@@ -191,15 +235,20 @@ def hugging_face_name(module):
 def read_tokenizer(path):
     """SmolLM2's: digits one by one, then byte-level BPE."""
     fields = gguf.GGUFReader(str(path)).fields
+
     def strings(key):
         field = fields[key]
         return [bytes(field.parts[i]).decode() for i in field.data]
+
     tokens = strings("tokenizer.ggml.tokens")
     merges = [tuple(m.split(" ")) for m in strings("tokenizer.ggml.merges")]
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE({t: i for i, t in enumerate(tokens)}, merges))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([
-        tokenizers.pre_tokenizers.Digits(individual_digits=True),
-        tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+        [
+            tokenizers.pre_tokenizers.Digits(individual_digits=True),
+            tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
     return tokenizer
@@ -207,20 +256,34 @@ def read_tokenizer(path):
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 QUESTIONS = [
-    "What is the capital of France?", "Name three primary colours.", "Write a haiku about the sea.",
-    "What is 7 times 8?", "Explain gravity to a child.", "Translate 'good morning' into Spanish.",
-    "Who wrote Hamlet?", "List the planets of the solar system.", "What does HTTP stand for?",
-    "Give me a recipe for pancakes.", "Why is the sky blue?", "Write a Python function that adds two numbers.",
-    "What is the largest ocean?", "Summarise the story of Cinderella in one sentence.",
-    "How many legs does a spider have?", "What is photosynthesis?", "Tell me a joke about cats.",
-    "What is the opposite of hot?", "In which year did the First World War begin?",
+    "What is the capital of France?",
+    "Name three primary colours.",
+    "Write a haiku about the sea.",
+    "What is 7 times 8?",
+    "Explain gravity to a child.",
+    "Translate 'good morning' into Spanish.",
+    "Who wrote Hamlet?",
+    "List the planets of the solar system.",
+    "What does HTTP stand for?",
+    "Give me a recipe for pancakes.",
+    "Why is the sky blue?",
+    "Write a Python function that adds two numbers.",
+    "What is the largest ocean?",
+    "Summarise the story of Cinderella in one sentence.",
+    "How many legs does a spider have?",
+    "What is photosynthesis?",
+    "Tell me a joke about cats.",
+    "What is the opposite of hot?",
+    "In which year did the First World War begin?",
     "Count from one to ten.",
 ]
 
 
 def chat_prompt(question):
-    return (f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n"
-            "<|im_start|>assistant\n")
+    return (
+        f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
 
 
 def greedy(model, tokens, count, end):
@@ -245,10 +308,13 @@ def fidelity(model, tokens):
     top = np.sort(logits, axis=1)
     logs = logits - top[:, -1:] - np.log(np.exp(logits - top[:, -1:]).sum(axis=1, keepdims=True))
     negative = -logs[np.arange(len(tokens) - 1), tokens[1:]]
-    return {"tokens": tokens, "mean_negative_log_likelihood": float(negative.mean()),
-            "negative_log_likelihood": [round(float(v), 5) for v in negative],
-            "best": [int(i) for i in logits.argmax(axis=1)],
-            "margin": [round(float(v), 4) for v in top[:, -1] - top[:, -2]]}
+    return {
+        "tokens": tokens,
+        "mean_negative_log_likelihood": float(negative.mean()),
+        "negative_log_likelihood": [round(float(v), 5) for v in negative],
+        "best": [int(i) for i in logits.argmax(axis=1)],
+        "margin": [round(float(v), 4) for v in top[:, -1] - top[:, -2]],
+    }
 
 
 def write_default(path):
@@ -259,8 +325,15 @@ def write_default(path):
     for question in QUESTIONS:
         tokens = tokenizer.encode(chat_prompt(question)).ids
         answer, margins = greedy(model, tokens, 32, end=2)
-        answers.append({"question": question, "tokens": tokens, "answer": answer, "margins": margins,
-                        "text": tokenizer.decode(answer)})
+        answers.append(
+            {
+                "question": question,
+                "tokens": tokens,
+                "answer": answer,
+                "margins": margins,
+                "text": tokenizer.decode(answer),
+            }
+        )
         print(question, "->", answers[-1]["text"][:70])
     for question in QUESTIONS[:3]:
         tokens = tokenizer.encode(chat_prompt(question)).ids
@@ -268,8 +341,15 @@ def write_default(path):
         prompts.append({"tokens": tokens, "positions": [top_logits(row) for row in rows]})
     text = (ROOT / "fidelity.txt").read_text()
     result = {"prompts": prompts, "answers": answers, "fidelity": fidelity(model, tokenizer.encode(text).ids)}
-    lines = [f"{json.dumps(key)}: " + (json.dumps(value) if isinstance(value, dict) else
-             "[\n" + ",\n".join(json.dumps(item) for item in value) + "\n]") for key, value in result.items()]
+    lines = [
+        f"{json.dumps(key)}: "
+        + (
+            json.dumps(value)
+            if isinstance(value, dict)
+            else "[\n" + ",\n".join(json.dumps(item) for item in value) + "\n]"
+        )
+        for key, value in result.items()
+    ]
     (folder / "golden.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(len(result["fidelity"]["tokens"]), "tokens,", result["fidelity"]["mean_negative_log_likelihood"])
 
