@@ -87,14 +87,16 @@ class Call final : public ClientCall, public std::enable_shared_from_this<Call> 
     if (index >= addresses_.size()) return fail("no address answers");
     ErrorCode ignored;
     socket_.close(ignored);
-    socket_.async_connect(addresses_[index], [this, self = shared_from_this(),
-                                              index](ErrorCode error) {
-      if (ended_) return;
-      if (error == asio::error::try_again && ++retries_ < kConnectRetries) return connect_later(index);
-      if (error && index + 1 == addresses_.size()) return fail(error.message());
-      if (error) return connect(index + 1);
-      on_connected();
-    });
+    socket_.async_connect(addresses_[index],
+                          [this, self = shared_from_this(), index](ErrorCode error) {
+                            if (ended_) return;
+                            if (error == asio::error::try_again && ++retries_ < kConnectRetries)
+                              return connect_later(index);
+                            if (error && index + 1 == addresses_.size())
+                              return fail(error.message());
+                            if (error) return connect(index + 1);
+                            on_connected();
+                          });
   }
 
   void connect_later(std::size_t index) {
@@ -108,7 +110,8 @@ class Call final : public ClientCall, public std::enable_shared_from_this<Call> 
     connected_ = true;
     ErrorCode ignored;
     socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-    // A write that fails is no news: the peer may have answered without reading, and the read tells.
+    // A write that fails is no news: the peer may have answered without reading, and the read
+    // tells.
     output_.flush(shared_from_this(), [](ErrorCode, std::size_t) {});
     read();
   }
@@ -116,11 +119,11 @@ class Call final : public ClientCall, public std::enable_shared_from_this<Call> 
   void read() {
     if (reading_ || paused_ || ended_) return;
     reading_ = true;
-    socket_.async_read_some(asio::buffer(buffer_), [this, self = shared_from_this()](
-                                                       ErrorCode error, std::size_t count) {
-      reading_ = false;
-      if (!ended_) on_read(error, count);
-    });
+    socket_.async_read_some(asio::buffer(buffer_),
+                            [this, self = shared_from_this()](ErrorCode error, std::size_t count) {
+                              reading_ = false;
+                              if (!ended_) on_read(error, count);
+                            });
   }
 
   void on_read(ErrorCode error, std::size_t count) {
@@ -182,10 +185,9 @@ class Call final : public ClientCall, public std::enable_shared_from_this<Call> 
 
 }  // namespace
 
-std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint, ClientRequest request,
-                                         ClientEvents events) {
-  auto call =
-      std::make_shared<Call>(*loop.core(), endpoint, std::move(request), std::move(events));
+std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint,
+                                         ClientRequest request, ClientEvents events) {
+  auto call = std::make_shared<Call>(*loop.core(), endpoint, std::move(request), std::move(events));
   call->begin();
   return call;
 }

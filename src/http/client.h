@@ -41,10 +41,10 @@ class ClientCall {
   virtual void pause(bool paused) = 0;  // stops reading: the peer is held back by TCP
 };
 
-// HTTP/1.1 over a connection of its own, which a Unix socket makes in microseconds: a cancelled call
-// is a closed connection, and none can be stale. Loop's thread only.
-std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint, ClientRequest request,
-                                         ClientEvents events);
+// HTTP/1.1 over a connection of its own, which a Unix socket makes in microseconds: a cancelled
+// call is a closed connection, and none can be stale. Loop's thread only.
+std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint,
+                                         ClientRequest request, ClientEvents events);
 
 // A whole small answer at once; status 0 when there was none. Loop's thread only.
 void fetch(Loop& loop, const Endpoint& endpoint, ClientRequest request,

@@ -87,8 +87,8 @@ void Connection::on_readable(ErrorCode error) {
   settle();
 }
 
-// A half-closed peer is taken for one that left, as Go's and nginx's servers do: only so is a client
-// noticed that goes away in the middle of an answer.
+// A half-closed peer is taken for one that left, as Go's and nginx's servers do: only so is a
+// client noticed that goes away in the middle of an answer.
 void Connection::on_peer_eof() {
   peer_eof_ = true;
   lose_peer();
@@ -270,9 +270,8 @@ void Connection::after_output() {
 // Whatever happened, what follows from it: bytes leave, the next are awaited, time is watched.
 void Connection::settle() {
   if (closed_ || processing_) return;
-  output_.flush(shared_from_this(), [this](ErrorCode error, std::size_t written) {
-    on_written(error, written);
-  });
+  output_.flush(shared_from_this(),
+                [this](ErrorCode error, std::size_t written) { on_written(error, written); });
   if (closing_ && output_.empty()) begin_linger();
   arm_read();
   arm_timer();

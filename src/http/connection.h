@@ -23,8 +23,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Socket socket, ServerState& server);
 
   void start();
-  void close();        // now; an answer in progress is told that the peer left
-  void close_idle();   // the server drains: closed now when idle, else after the answer
+  void close();       // now; an answer in progress is told that the peer left
+  void close_idle();  // the server drains: closed now when idle, else after the answer
   void refuse(int status, const std::string& message);  // answers without reading, then closes
   bool idle() const { return !exchange_ && !parser_ && output_.empty() && !closing_; }
   bool served() const { return !fresh_; }  // some request came
@@ -75,13 +75,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool answer_started_ = false;
   bool answer_chunked_ = false;
 
-  bool fresh_ = true;            // nothing was ever read
-  bool reading_ = false;         // a wait for the socket is under way
-  bool processing_ = false;      // process_input() is on the stack
+  bool fresh_ = true;        // nothing was ever read
+  bool reading_ = false;     // a wait for the socket is under way
+  bool processing_ = false;  // process_input() is on the stack
   bool continue_sent_ = false;
   bool peer_eof_ = false;
-  bool closing_ = false;         // no further request; closes when the output has left
-  bool lingering_ = false;       // our end is shut; waits for the peer to see it
+  bool closing_ = false;    // no further request; closes when the output has left
+  bool lingering_ = false;  // our end is shut; waits for the peer to see it
   bool closed_ = false;
   Clock::time_point idle_since_;
   Clock::time_point request_began_;

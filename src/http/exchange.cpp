@@ -21,8 +21,8 @@ void ExchangeState::submit(ExchangeOp op) {
     mailbox_.push_back(std::move(op));
     if (std::exchange(scheduled_, true)) return;
   }
-  // While the connection keeps this state alive a weak pointer is enough, and a post that never runs
-  // (the server stopped) must not keep the loop alive through loop_.
+  // While the connection keeps this state alive a weak pointer is enough, and a post that never
+  // runs (the server stopped) must not keep the loop alive through loop_.
   asio::post(loop_->io, [weak = weak_from_this(), late = closed_ ? shared_from_this() : nullptr] {
     if (const auto self = weak.lock()) self->drain();
   });

@@ -36,9 +36,9 @@ class ExchangeState : public std::enable_shared_from_this<ExchangeState> {
   std::size_t queued() const { return queued_; }
 
   // The server's thread only.
-  void drain();                     // carries out what the mailbox holds
-  void detach();                    // the answer has ended
-  void leave();                     // the peer has gone before it ended
+  void drain();   // carries out what the mailbox holds
+  void detach();  // the answer has ended
+  void leave();   // the peer has gone before it ended
   void note_queued(std::size_t bytes, std::size_t limit);
   void note_written(std::size_t bytes, std::size_t limit);  // may call the drain callback
 

@@ -10,9 +10,9 @@ namespace bodega::http {
 
 // How an answer's end is told on the wire.
 struct Framing {
-  int version = 11;                          // of the request
-  bool keep_alive = true;                    // after this answer
-  int keep_alive_s = 75;                     // told to the client, so that it does not race our close
+  int version = 11;        // of the request
+  bool keep_alive = true;  // after this answer
+  int keep_alive_s = 75;   // told to the client, so that it does not race our close
   bool chunked = false;
   std::optional<std::size_t> content_length;
 };

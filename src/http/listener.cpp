@@ -18,8 +18,9 @@ constexpr std::chrono::milliseconds kRetry{50};  // when the process is out of d
 
 [[noreturn]] void refuse(const std::string& address, const ErrorCode& error) {
   if (error == asio::error::address_in_use) {
-    throw Error(ErrorKind::kConfig, "The address " + address +
-                                        " is in use by another process: stop it, or choose another port.");
+    throw Error(ErrorKind::kConfig,
+                "The address " + address +
+                    " is in use by another process: stop it, or choose another port.");
   }
   throw Error(ErrorKind::kConfig, "Cannot listen on " + address + ": " + error.message() + ".");
 }
@@ -60,15 +61,16 @@ void Listener::bind_unix(const std::string& path) {
 void Listener::bind_tcp(const std::string& host, std::uint16_t port) {
   asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver(io_);
   ErrorCode error;
-  const auto addresses = resolver.resolve(host, std::to_string(port),
-                                          asio::ip::tcp::resolver::passive, error);
+  const auto addresses =
+      resolver.resolve(host, std::to_string(port), asio::ip::tcp::resolver::passive, error);
   if (error) refuse(host + ":" + std::to_string(port), error);
   for (const auto& entry : addresses) {
     asio::ip::tcp::endpoint endpoint = entry.endpoint();
     if (port == 0) endpoint.port(port_);  // the first address chose it
     if (bind_address(endpoint)) port_ = tcp_.front().local_endpoint().port();
   }
-  if (tcp_.empty()) refuse(host + ":" + std::to_string(port), asio::error::address_family_not_supported);
+  if (tcp_.empty())
+    refuse(host + ":" + std::to_string(port), asio::error::address_family_not_supported);
 }
 
 bool Listener::bind_address(const asio::ip::tcp::endpoint& endpoint) {
@@ -78,7 +80,8 @@ bool Listener::bind_address(const asio::ip::tcp::endpoint& endpoint) {
   if (error) return false;
   ErrorCode ignored;
   acceptor.set_option(asio::socket_base::reuse_address(true), ignored);
-  if (endpoint.protocol() == asio::ip::tcp::v6()) acceptor.set_option(asio::ip::v6_only(true), ignored);
+  if (endpoint.protocol() == asio::ip::tcp::v6())
+    acceptor.set_option(asio::ip::v6_only(true), ignored);
   acceptor.bind(endpoint, error);
   const bool absent = error == boost::system::errc::address_not_available;
   for (const auto& bound : tcp_) {  // some resolvers list an address once per socket type

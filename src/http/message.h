@@ -30,7 +30,7 @@ struct Response {
 // "text/event-stream; charset=utf-8" -> "text/event-stream"
 std::string media_type(std::string_view content_type);
 
-std::string to_lower(std::string_view text);  // ASCII letters only
+std::string to_lower(std::string_view text);   // ASCII letters only
 std::string_view trim(std::string_view text);  // spaces and tabs
 
 }  // namespace bodega::http

@@ -19,9 +19,8 @@ class Server::Impl {
   ~Impl() { stop(); }
 
   void start() {
-    state_.loop.post([this] {
-      listener_.accept([this](Socket socket) { add(std::move(socket)); });
-    });
+    state_.loop.post(
+        [this] { listener_.accept([this](Socket socket) { add(std::move(socket)); }); });
     state_.loop.start();
   }
 

@@ -17,15 +17,15 @@ namespace bodega::http {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  virtual void respond(Response response) = 0;          // whole answer; ends the exchange
+  virtual void respond(Response response) = 0;  // whole answer; ends the exchange
   // Begins an answer in pieces. It is chunked, unless the headers carry a content-length: then the
   // pieces are written as they are and have to add up to it.
   virtual void start(int status, Headers headers) = 0;
-  virtual void write(std::string bytes) = 0;            // one chunk, one write
-  virtual void finish() = 0;                            // ends a chunked answer
-  virtual void abort() = 0;                             // closes without a proper end
+  virtual void write(std::string bytes) = 0;  // one chunk, one write
+  virtual void finish() = 0;                  // ends a chunked answer
+  virtual void abort() = 0;                   // closes without a proper end
   virtual bool closed() const = 0;
-  virtual std::size_t queued_bytes() const = 0;         // written by us, not yet taken by the socket
+  virtual std::size_t queued_bytes() const = 0;  // written by us, not yet taken by the socket
   // Called once, on the server's thread, when the peer leaves before the answer ended (or when
   // write_timeout passes without progress). Called at once if that has already happened.
   virtual void on_close(std::function<void()> callback) = 0;
@@ -33,15 +33,15 @@ class Exchange {
   virtual void on_drain(std::function<void()> callback) = 0;
 };
 
-// Called on the server's thread. An Exchange that is dropped before its answer ended answers 500, or
-// is cut where the answer had begun; so does one whose handler throws.
+// Called on the server's thread. An Exchange that is dropped before its answer ended answers 500,
+// or is cut where the answer had begun; so does one whose handler throws.
 using Handler = std::function<void(Request, std::shared_ptr<Exchange>)>;
 
 // Maps a failure of the HTTP layer itself (400, 408, 411, 413, 417, 431, 500, 503) to an answer.
 using ErrorRenderer = std::function<Response(int status, std::string message)>;
 
-// May add headers to every answer, failures of the HTTP layer included. The request has no body, and
-// is empty where none could be read.
+// May add headers to every answer, failures of the HTTP layer included. The request has no body,
+// and is empty where none could be read.
 using HeadFilter = std::function<void(const Request& request, int status, Headers& headers)>;
 
 struct Limits {
@@ -49,9 +49,9 @@ struct Limits {
   std::size_t body_bytes = 64 * 1024 * 1024;
   std::size_t output_bytes = 256 * 1024;  // per exchange; beyond it queued_bytes() tells to pause
   int connections = 2048;  // one more closes the longest idle one, or is answered 503
-  std::chrono::seconds read_deadline{30};   // a whole request, first to last byte
-  std::chrono::seconds idle_timeout{75};    // keep-alive
-  std::chrono::seconds write_timeout{60};   // without any progress of the peer
+  std::chrono::seconds read_deadline{30};  // a whole request, first to last byte
+  std::chrono::seconds idle_timeout{75};   // keep-alive
+  std::chrono::seconds write_timeout{60};  // without any progress of the peer
 };
 
 struct Listen {
@@ -70,11 +70,11 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
-  void start();                               // begins to accept; returns at once
-  void stop_accepting();                      // closes the listener, keeps running exchanges
-  void stop();                                // closes everything, joins the thread
+  void start();           // begins to accept; returns at once
+  void stop_accepting();  // closes the listener, keeps running exchanges
+  void stop();            // closes everything, joins the thread
   int open_exchanges() const;
-  Loop& loop();                               // for timers and clients that share the thread
+  Loop& loop();  // for timers and clients that share the thread
 
  private:
   class Impl;

@@ -10,7 +10,8 @@ inline constexpr std::string_view kSseKeepAlive = ": keep-alive\n\n";
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 inline constexpr std::string_view kSseMediaType = "text/event-stream";
 
-// "data: ...\n\n"; a line break inside the data begins another data line. `name` gives an event line.
+// "data: ...\n\n"; a line break inside the data begins another data line. `name` gives an event
+// line.
 std::string sse_event(std::string_view data, std::string_view name = {});
 
 // Cuts a relayed stream after its last whole event, so that an error event can follow at any time.

@@ -7,8 +7,7 @@
 namespace bodega::http {
 namespace {
 
-constexpr std::string_view kHostCharacters =
-    "abcdefghijklmnopqrstuvwxyz0123456789-._~%!$&'()*+,;=";
+constexpr std::string_view kHostCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-._~%!$&'()*+,;=";
 
 // "scheme://authority/path" -> "/path"; other forms are returned as they are.
 std::string_view without_origin(std::string_view target) {

@@ -11,8 +11,8 @@ struct Target {
   std::string query;  // raw
 };
 
-// A request target in origin, absolute or asterisk form; nothing when it is malformed (a bad escape,
-// a NUL, a fragment, no leading slash).
+// A request target in origin, absolute or asterisk form; nothing when it is malformed (a bad
+// escape, a NUL, a fragment, no leading slash).
 std::optional<Target> parse_target(std::string_view target);
 
 // "%2F" -> "/"; nothing for a cut or malformed escape or an escaped NUL.

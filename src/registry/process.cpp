@@ -53,7 +53,8 @@ struct Pipe {
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) {
-    throw Error(ErrorKind::kUnavailable, std::string("No pipe for a worker: ") + std::strerror(errno));
+    throw Error(ErrorKind::kUnavailable,
+                std::string("No pipe for a worker: ") + std::strerror(errno));
   }
   ::fcntl(ends[1], F_SETFD, FD_CLOEXEC);
   // Above kLifelineFd, so that moving it there in the child is a real copy.

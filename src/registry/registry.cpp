@@ -20,8 +20,8 @@ std::string make_folder() {
   if (ignored || base.string().size() > 60) base = "/tmp";
   std::string path = (base / "bodega-XXXXXX").string();
   if (::mkdtemp(path.data()) == nullptr) {  // mode 0700
-    throw Error(ErrorKind::kConfig,
-                "No folder for the workers' sockets in " + base.string() + ": " + std::strerror(errno));
+    throw Error(ErrorKind::kConfig, "No folder for the workers' sockets in " + base.string() +
+                                        ": " + std::strerror(errno));
   }
   return path;
 }

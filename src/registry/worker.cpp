@@ -57,12 +57,13 @@ void Worker::launch() {
   launched_at_ = environment_.now();
   socket_path_ = socket_prefix_ + std::to_string(life);
   try {
-    process_ = environment_.launch(
-        make_command_(socket_path_), [this, life, weak = weak_from_this()](ExitStatus status) {
-          environment_.post([weak, life, status] {
-            if (const auto self = weak.lock()) self->on_exit(life, status);
-          });
-        });
+    process_ = environment_.launch(make_command_(socket_path_),
+                                   [this, life, weak = weak_from_this()](ExitStatus status) {
+                                     environment_.post([weak, life, status] {
+                                       if (const auto self = weak.lock())
+                                         self->on_exit(life, status);
+                                     });
+                                   });
   } catch (const Error& error) {
     return end_life(error.what());
   }
@@ -104,8 +105,7 @@ void Worker::end_life(const std::string& reason) {
   log_error("A worker ended", {{"model", id_}, {"reason", reason}});
   if (!was_ready_) return enter(WorkerState::kFailed);
 
-  const Milliseconds uptime =
-      ready() ? between(ready_at_, environment_.now()) : Milliseconds{0};
+  const Milliseconds uptime = ready() ? between(ready_at_, environment_.now()) : Milliseconds{0};
   const Milliseconds delay = backoff_.next(uptime);
   restart_at_ = environment_.now() + delay;
   ++restarts_;

@@ -116,9 +116,8 @@ class Front::Impl {
   http::Server& server() { return server_; }
 
   void unload_all(std::chrono::milliseconds grace, std::function<void()> on_gone) {
-    server_.loop().post([this, grace, on_gone = std::move(on_gone)] {
-      registry_.unload_all(grace, on_gone);
-    });
+    server_.loop().post(
+        [this, grace, on_gone = std::move(on_gone)] { registry_.unload_all(grace, on_gone); });
   }
 
  private:
@@ -126,7 +125,9 @@ class Front::Impl {
             const std::function<void(const std::string&, const std::string&)>& on_loaded) {
     registry_.load(
         model.model_id,
-        [this, model](const std::string& socket_path) { return worker_command(model, socket_path); },
+        [this, model](const std::string& socket_path) {
+          return worker_command(model, socket_path);
+        },
         [on_loaded](registry::Worker& worker) {
           on_loaded(worker.id(), worker.ready() ? "" : worker.reason());
         });
@@ -157,9 +158,10 @@ class Front::Impl {
             [this](const auto& exchange, const auto&) { status_.queue_stats(exchange); });
     add_get("/v1/admin/loaded-models",
             [this](const auto& exchange, const auto&) { status_.loaded_models(exchange); });
-    router_.add("GET", "/metrics", [this](http::Request request, ExchangePtr exchange, const auto&) {
-      send_to_worker(names_.resolve(registry_, std::nullopt), std::move(request), exchange);
-    });
+    router_.add(
+        "GET", "/metrics", [this](http::Request request, ExchangePtr exchange, const auto&) {
+          send_to_worker(names_.resolve(registry_, std::nullopt), std::move(request), exchange);
+        });
     for (const char* path : kRelayed) {
       router_.add("POST", path, [this](http::Request request, ExchangePtr exchange, const auto&) {
         read_body(std::move(request), std::move(exchange));
@@ -190,7 +192,8 @@ class Front::Impl {
       if (match.allow.empty()) {
         throw Error(ErrorKind::kNotFound, "There is no route " + request.path + ".");
       }
-      if (request.method == "OPTIONS") return exchange->respond({204, {{"allow", match.allow}}, {}});
+      if (request.method == "OPTIONS")
+        return exchange->respond({204, {{"allow", match.allow}}, {}});
       respond_method_not_allowed(*exchange, request.path, match.allow);
     });
   }
@@ -225,20 +228,33 @@ class Front::Impl {
     send_to_worker(worker, std::move(request), exchange);
   }
 
-  void send_to_worker(registry::Worker& worker, http::Request request, const ExchangePtr& exchange) {
+  void send_to_worker(registry::Worker& worker, http::Request request,
+                      const ExchangePtr& exchange) {
     if (!worker.ready()) throw not_ready(worker);
     RelayTarget target;
     target.endpoint.unix_path = worker.socket_path();
-    target.request.method = request.method;
+    target.request.method = request.method == "HEAD" ? "GET" : request.method;
     target.request.target = request.path;
+    if (request.path.back() == '/') target.request.target.pop_back();
     target.request.headers = headers_for_worker(request);
     target.request.body = std::move(request.body);
     target.output_bytes = options_.limits.output_bytes;
-    target.retry_after_s = [weak = worker.weak_from_this()] {
-      const auto alive = weak.lock();
-      return alive ? alive->retry_after_s() : 1;
+    target.gone = [weak = worker.weak_from_this()] {
+      const auto known = weak.lock();
+      return known ? gone(*known) : Error(ErrorKind::kUnavailable, "The model was unloaded.");
     };
     relay(server_.loop(), std::move(target), exchange);
+  }
+
+  static Error gone(const registry::Worker& worker) {
+    const bool stopping = worker.state() == registry::WorkerState::kStopping ||
+                          worker.state() == registry::WorkerState::kStopped;
+    Error error(ErrorKind::kUnavailable,
+                stopping ? "The server ended before this answer did."
+                         : "The model's worker ended while it answered this request. It is being "
+                           "restarted: try again.");
+    error.retry_after_s = worker.retry_after_s();
+    return error;
   }
 
   static Error not_ready(const registry::Worker& worker) {

@@ -26,7 +26,7 @@ class Front {
   // with the reason where it failed.
   void start(std::function<void(const std::string& model, const std::string& failure)> on_loaded);
 
-  void stop_accepting();     // running answers go on
+  void stop_accepting();  // running answers go on
   int open_answers() const;
   // Ends the workers: SIGTERM, after `grace` SIGKILL. `on_gone` is called on the front's thread.
   void unload_all(std::chrono::milliseconds grace, std::function<void()> on_gone);

@@ -23,7 +23,9 @@ const char* status_of(const WorkerReport& report) {
   return report.status == 200 ? "loaded" : "stuck";
 }
 
-bool is_loaded(const WorkerReport& report) { return std::string_view(status_of(report)) == "loaded"; }
+bool is_loaded(const WorkerReport& report) {
+  return std::string_view(status_of(report)) == "loaded";
+}
 
 double resident_mb(int pid) {
   const auto memory = pid > 0 ? process_memory(pid) : std::nullopt;
@@ -64,7 +66,9 @@ void answer_health(const std::vector<WorkerReport>& reports, http::Exchange& exc
   respond_json(exchange, body, reason == nullptr ? 200 : 503);
 }
 
-double number(const json::value& value) { return value.is_number() ? value.to_number<double>() : 0; }
+double number(const json::value& value) {
+  return value.is_number() ? value.to_number<double>() : 0;
+}
 
 // Counts add up; of waits the longest is told.
 void add_numbers(json::object& sum, const json::object& more) {

@@ -77,7 +77,8 @@ void parse_value(std::string_view name, std::string_view text, StringMap& out) {
   for (const std::string& item : items) {
     const auto equals = item.find('=');
     if (equals == std::string::npos || equals == 0) refuse(name, text, "a list like name=value");
-    out[std::string(trim(item.substr(0, equals)))] = trim(std::string_view(item).substr(equals + 1));
+    out[std::string(trim(item.substr(0, equals)))] =
+        trim(std::string_view(item).substr(equals + 1));
   }
 }
 
@@ -105,9 +106,8 @@ std::string value_text(const StringMap& value) {
 
 void check_range(std::string_view name, std::int64_t value, std::int64_t min, std::int64_t max) {
   if (value >= min && value <= max) return;
-  const std::string allowed = max == INT32_MAX
-                                  ? "at least " + std::to_string(min)
-                                  : std::to_string(min) + " to " + std::to_string(max);
+  const std::string allowed = max == INT32_MAX ? "at least " + std::to_string(min)
+                                               : std::to_string(min) + " to " + std::to_string(max);
   refuse(name, std::to_string(value), allowed);
 }
 

@@ -9,8 +9,9 @@
 #include <variant>
 #include <vector>
 
-// What a user may set. Each struct has one table of fields; flags, environment variables, config.yaml
-// and the worker's command line are all read and written through it, so that they cannot drift.
+// What a user may set. Each struct has one table of fields; flags, environment variables,
+// config.yaml and the worker's command line are all read and written through it, so that they
+// cannot drift.
 namespace bodega::server {
 
 using StringList = std::vector<std::string>;
@@ -18,17 +19,17 @@ using StringMap = std::map<std::string, std::string>;
 
 // The load-model fields of the wire contract that exist so far. Travels whole to the worker.
 struct ModelOptions {
-  std::string model_path;  // local path, hub id or hub-id:file; "" = the embedded default model
-  std::string model_id;    // what clients ask for; "" = derived from the path by the front
+  std::string model_path;      // local path, hub id or hub-id:file; "" = the embedded default model
+  std::string model_id;        // what clients ask for; "" = derived from the path by the front
   int context_length = 32768;  // tokens; capped by the model
   int max_concurrency = 0;     // requests running at once; 0 = as many as cb_max_num_seqs
   int queue_timeout = 300;     // seconds
   int queue_size = 100;        // waiting requests; one more is refused with 429
   std::string chat_template_file;
-  int cb_max_num_seqs = 256;            // sequences in one step
-  int cb_prefill_batch_size = 8;        // sequences that prefill in one step
-  int cb_completion_batch_size = 32;      // sequences that decode in one step
-  int cb_chunked_prefill_tokens = 2048; // ceiling of a prefill chunk; 0 = whole prompts
+  int cb_max_num_seqs = 256;             // sequences in one step
+  int cb_prefill_batch_size = 8;         // sequences that prefill in one step
+  int cb_completion_batch_size = 32;     // sequences that decode in one step
+  int cb_chunked_prefill_tokens = 2048;  // ceiling of a prefill chunk; 0 = whole prompts
   bool cb_enable_prefix_cache = true;
   std::string kv_mode = "exact";
   std::uint64_t memory_budget = 0;      // bytes for weights and KV; 0 = decided by the machine
@@ -44,23 +45,23 @@ struct LimitOptions {
   std::uint64_t body_bytes = 64 * 1024 * 1024;
   std::uint64_t output_bytes = 256 * 1024;  // queued for a client that reads slowly
   int connections = 2048;
-  int read_deadline = 30;          // seconds, a whole request
-  int idle_timeout = 75;           // seconds, keep-alive
-  int write_timeout = 60;          // seconds without progress of the reader
+  int read_deadline = 30;  // seconds, a whole request
+  int idle_timeout = 75;   // seconds, keep-alive
+  int write_timeout = 60;  // seconds without progress of the reader
 };
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int port = 44468;              // 0 = any free one
-  StringList api_keys;           // empty = no key asked for
-  StringMap model_aliases;       // asked-for name -> model id; a trailing * matches any rest
-  StringList cors_origins;       // beside localhost origins; "*" = any
-  StringList allowed_hosts;      // Host names beside loopback; "*" = any
-  bool strict = false;           // unknown request fields are 400 instead of a warning
-  int drain_seconds = 30;        // how long running answers may take after SIGTERM
+  int port = 44468;          // 0 = any free one
+  StringList api_keys;       // empty = no key asked for
+  StringMap model_aliases;   // asked-for name -> model id; a trailing * matches any rest
+  StringList cors_origins;   // beside localhost origins; "*" = any
+  StringList allowed_hosts;  // Host names beside loopback; "*" = any
+  bool strict = false;       // unknown request fields are 400 instead of a warning
+  int drain_seconds = 30;    // how long running answers may take after SIGTERM
   bool access_log = true;
-  std::string port_file;         // tests and scripts: the bound port is written here
-  StringList worker_command;     // tests only: runs instead of this program
+  std::string port_file;      // tests and scripts: the bound port is written here
+  StringList worker_command;  // tests only: runs instead of this program
 };
 
 struct ServeOptions {
@@ -91,7 +92,7 @@ struct Field {
   std::int64_t min = 0;  // bounds of an int
   std::int64_t max = INT32_MAX;
   const char* choices = "";  // a string's allowed values, comma-separated; empty = any
-  bool hidden = false;      // internal or for tests: not in --help
+  bool hidden = false;       // internal or for tests: not in --help
 };
 
 // The table of each struct, in the order of the struct.

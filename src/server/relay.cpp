@@ -32,7 +32,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     events.on_body = [self](std::string_view bytes) { self->write(self->whole_events(bytes)); };
     events.on_done = [self] { self->on_done(); };
     events.on_error = [self](const std::string& reason) { self->on_error(reason); };
-    call_ = http::send_request(loop, target_.endpoint, std::move(target_.request), std::move(events));
+    call_ =
+        http::send_request(loop, target_.endpoint, std::move(target_.request), std::move(events));
     exchange_->on_close([self] { self->call_->cancel(); });
     exchange_->on_drain([self] { self->call_->pause(false); });
   }
@@ -63,10 +64,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
 
   void on_error(const std::string& reason) {
     log_warn("A worker left a request unanswered", {{"reason", reason}});
-    Error error(ErrorKind::kUnavailable,
-                "The model's worker ended while it answered this request. It is being restarted: "
-                "try again.");
-    error.retry_after_s = target_.retry_after_s();
+    const Error error = target_.gone();
     if (!started_) return respond_error(*exchange_, error);
     if (!events_) return exchange_->abort();  // a declared length or a chunk is missing: say so
     exchange_->write(http::sse_event(api::error_body(error)));

@@ -24,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kLoadFailed = 'F';
 constexpr char kUnloaded = 'U';
-constexpr seconds kWorkerGrace{5};
+constexpr seconds kWorkerGrace{5};  // from SIGTERM to SIGKILL, for a worker without requests
+constexpr milliseconds kLastWords{1000};
 constexpr milliseconds kDrainPoll{20};
 
 // The embedded default where no model was named, an id for each, none twice.
@@ -34,7 +35,8 @@ ServeOptions complete(ServeOptions options) {
   for (ModelOptions& model : options.models) {
     model.model_id = model_id_of(model);
     if (!ids.insert(model.model_id).second) {
-      throw Error(ErrorKind::kConfig, "Two models have the id \"" + model.model_id + "\".", "model_id");
+      throw Error(ErrorKind::kConfig, "Two models have the id \"" + model.model_id + "\".",
+                  "model_id");
     }
   }
   return options;
@@ -73,22 +75,24 @@ int wait_for_the_end(const WakePipe& pipe) {
   }
 }
 
-void drain(Front& front, const WakePipe& pipe, seconds bound) {
-  log_info("Draining", {{"answers", front.open_answers()}, {"seconds", bound.count()}});
-  front.stop_accepting();
+// True when no answer is left.
+bool wait_for_answers(const Front& front, const WakePipe& pipe, milliseconds bound) {
   const auto until = Clock::now() + bound;
-  while (front.open_answers() > 0 && Clock::now() < until) {
+  while (front.open_answers() > 0) {
+    if (Clock::now() >= until) return false;
     if (pipe.wait(kDrainPoll) == WakePipe::kSignal) end_now();
   }
+  return true;
 }
 
-void end_workers(Front& front, const WakePipe& pipe) {
-  front.unload_all(kWorkerGrace, [&pipe] { pipe.wake(kUnloaded); });
+void end_workers(Front& front, const WakePipe& pipe, milliseconds grace) {
+  front.unload_all(grace, [&pipe] { pipe.wake(kUnloaded); });
   while (true) {
-    const auto news = pipe.wait(kWorkerGrace * 2);
-    if (!news || news == kUnloaded) return;
+    const auto news = pipe.wait(grace + kLastWords);
+    if (!news || news == kUnloaded) break;
     if (news == WakePipe::kSignal) end_now();
   }
+  wait_for_answers(front, pipe, kLastWords);  // what lost its worker is told so
 }
 
 }  // namespace
@@ -108,8 +112,11 @@ int serve(const ServeOptions& given) {
   });
 
   const int code = wait_for_the_end(pipe);
-  if (code == 0) drain(front, pipe, seconds(options.server.drain_seconds));
-  end_workers(front, pipe);
+  front.stop_accepting();
+  log_info("Draining", {{"answers", front.open_answers()}});
+  const bool drained =
+      wait_for_answers(front, pipe, seconds(code == 0 ? options.server.drain_seconds : 0));
+  end_workers(front, pipe, drained ? kWorkerGrace : milliseconds(0));
   front.stop();
   return code;
 }

@@ -29,7 +29,7 @@ WakePipe::WakePipe(std::initializer_list<int> signals) {
   for (const int fd : ends_) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   g_wake_fd = ends_[1];
   std::copy(signals.begin(), signals.end(), signals_.begin());
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   for (const int signal : signals) ::sigaction(signal, &action, nullptr);
 }

@@ -8,8 +8,8 @@
 namespace bodega::server {
 
 // Turns signals and the news of other threads into bytes that a main thread waits for. Handlers are
-// used, not a blocked mask: libraries start threads of their own before main() could block anything.
-// One at a time in a process.
+// used, not a blocked mask: libraries start threads of their own before main() could block
+// anything. One at a time in a process.
 class WakePipe {
  public:
   static constexpr char kSignal = 'S';

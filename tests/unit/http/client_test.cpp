@@ -176,9 +176,8 @@ TEST_P(Clients, APausedCallHoldsTheServerBack) {
   EXPECT_EQ(outcome.received(), kBytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Clients, testing::Bool(), [](const auto& info) {
-  return std::string(info.param ? "Unix" : "Tcp");
-});
+INSTANTIATE_TEST_SUITE_P(, Clients, testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "Unix" : "Tcp"); });
 
 }  // namespace
 }  // namespace bodega::http

@@ -12,10 +12,10 @@
 namespace bodega::http {
 namespace {
 
+using std::chrono::milliseconds;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
-using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 const std::string kGet = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -49,7 +49,8 @@ TEST(ServerRequests, AByteAtATimeIsTheSame) {
 TEST(ServerRequests, ContinuesOnlyWhereABodyIsAwaited) {
   TestServer server(echo);
   RawClient client(server.port());
-  client.send("POST /e HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2048\r\n\r\n");
+  client.send(
+      "POST /e HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2048\r\n\r\n");
   EXPECT_EQ(client.read_until("\r\n\r\n", 500), "HTTP/1.1 100 Continue\r\n\r\n");
   client.send(std::string(2048, 'b'));
   EXPECT_THAT(client.read_answer(), EndsWith(std::string(2048, 'b')));
@@ -63,7 +64,8 @@ TEST(ServerRequests, ATooLongBodyIsRefusedInsteadOfContinued) {
   limits.body_bytes = 1000;
   TestServer server(echo, limits);
   RawClient client(server.port());
-  client.send("POST /e HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n");
+  client.send(
+      "POST /e HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n");
   EXPECT_THAT(client.read_answer(), StartsWith("HTTP/1.1 413"));
   EXPECT_TRUE(client.at_end());
 }
@@ -73,8 +75,8 @@ TEST(ServerRequests, ARefusedBodyDoesNotTakeTheAnswerAway) {
   Limits limits;
   limits.body_bytes = 1000;
   TestServer server(echo, limits);
-  for (const std::string head : {"Content-Length: 8000000\r\n\r\n",
-                                  "Transfer-Encoding: chunked\r\n\r\n7a1200\r\n"}) {
+  for (const std::string head :
+       {"Content-Length: 8000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n7a1200\r\n"}) {
     RawClient client(server.port());
     client.send("POST /e HTTP/1.1\r\nHost: x\r\n" + head);
     client.send(std::string(8000000, 'b'));

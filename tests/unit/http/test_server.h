@@ -14,7 +14,9 @@ inline Response plain(int status, std::string body) {
   return {status, {{"content-type", "text/plain"}}, std::move(body)};
 }
 
-inline Response plain_error(int status, const std::string& message) { return plain(status, message); }
+inline Response plain_error(int status, const std::string& message) {
+  return plain(status, message);
+}
 
 // A server on a free loopback port for one test.
 struct TestServer {

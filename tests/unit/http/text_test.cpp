@@ -30,7 +30,8 @@ TEST(Router, FindsMethodAndPath) {
 
 TEST(Router, TellsAWrongMethodFromAnUnknownPath) {
   const Router router = sample_router();
-  for (const char* path : {"/", "", "/v1", "/v1/modelsx", "/v1/chat/completions/x", "//v1/models"}) {
+  for (const char* path :
+       {"/", "", "/v1", "/v1/modelsx", "/v1/chat/completions/x", "//v1/models"}) {
     const auto match = router.find("GET", path);
     EXPECT_EQ(match.handler, nullptr) << path;
     EXPECT_EQ(match.allow, "") << path;

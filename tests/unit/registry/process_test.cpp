@@ -72,8 +72,8 @@ TEST(Process, TheLifelineEndsWithTheParent) {
     ::dup2(report[1], STDOUT_FILENO);
     ::close(report[0]);
     ::close(report[1]);
-    const auto child = spawn_process({"/bin/sh", "-c", "echo on; cat <&3; echo gone"},
-                                     [](ExitStatus) {});
+    const auto child =
+        spawn_process({"/bin/sh", "-c", "echo on; cat <&3; echo gone"}, [](ExitStatus) {});
     ::pause();
   }
   ::close(report[1]);
@@ -82,7 +82,8 @@ TEST(Process, TheLifelineEndsWithTheParent) {
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
   const ssize_t count = ::read(report[0], text.data(), text.size());
-  EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))), "gone\n");
+  EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))),
+            "gone\n");
   ::close(report[0]);
 }
 

@@ -21,7 +21,8 @@ std::string other_value(const Options& options, const Field<Options>& field) {
 
 template <class Options>
 void change_every_field(Options& options) {
-  for (const auto& field : fields<Options>()) set_field(options, field, other_value(options, field));
+  for (const auto& field : fields<Options>())
+    set_field(options, field, other_value(options, field));
 }
 
 template <class Options>
