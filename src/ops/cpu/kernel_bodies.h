@@ -68,24 +68,29 @@ void rms_norm(const float* x, const float* weight, float eps, float offset, int 
 }
 
 template <class V>
-void quantize(const float* x, int cols, std::int16_t* q, float* scale, float* sum,
-              std::int32_t* isum) {
+void quantize(const float* x, const QuantizedRows& to, int row) {
   using F = typename V::F;
-  for (int g = 0; g < cols / kGroup; ++g) {
+  const int step = to.interleave;
+  const std::ptrdiff_t block = static_cast<std::ptrdiff_t>(row / step) * to.cols * step;
+  std::int16_t* q = to.q + block + 2 * (row % step);
+  const std::ptrdiff_t first = block / kGroup + row % step;
+  for (int g = 0; g < to.cols / kGroup; ++g) {
     const float* in = x + g * kGroup;
     F largest = V::set1(0.0F);
     for (int i = 0; i < kGroup; i += V::kWidth) largest = V::max(largest, V::abs(V::load(in + i)));
     const float amax = V::max_lane(largest);
     const float inverse = amax > 0.0F ? 32767.0F / amax : 0.0F;
-    std::int16_t* to = q + g * kGroup;
+    std::int16_t codes[kGroup];
     for (int i = 0; i < kGroup; i += V::kWidth) {
-      V::store_int16(to + i, V::round(V::mul(V::load(in + i), V::set1(inverse))));
+      V::store_int16(codes + i, V::round(V::mul(V::load(in + i), V::set1(inverse))));
     }
     std::int32_t total = 0;
-    for (int i = 0; i < kGroup; ++i) total += to[i];
-    scale[g] = amax / 32767.0F;
-    isum[g] = total;
-    sum[g] = scale[g] * static_cast<float>(total);
+    for (int i = 0; i < kGroup; ++i) total += codes[i];
+    for (int i = 0; i < kGroup; i += 2, q += 2 * step) std::memcpy(q, codes + i, 4);
+    const std::ptrdiff_t at = first + static_cast<std::ptrdiff_t>(g) * step;
+    to.scale[at] = amax / 32767.0F;
+    to.isum[at] = total;
+    to.sum[at] = to.scale[at] * static_cast<float>(total);
   }
 }
 
@@ -127,9 +132,23 @@ inline typename V::F load_scales(const std::uint8_t* p, bool wide) {
               : V::load_f16(reinterpret_cast<const std::uint16_t*>(p));
 }
 
-// One to kRowTile rows straight from the packed tile: each code is unpacked once for all rows.
+// The end of a block of 32 columns: integer sums become fp32 and join the row's total.
+template <class V, bool Symmetric>
+inline __attribute__((always_inline)) typename V::F close_block(typename V::F acc, typename V::I dot,
+                                                                typename V::F scale,
+                                                                typename V::F bias,
+                                                                std::int32_t offset,
+                                                                const QuantizedRows& x,
+                                                                std::ptrdiff_t at) {
+  if constexpr (Symmetric) dot = V::sub_int(dot, V::set1_int(x.isum[at] * offset));
+  acc = V::fma(V::to_float(dot), V::mul(scale, V::set1(x.scale[at])), acc);
+  if constexpr (!Symmetric) acc = V::fma(bias, V::set1(x.sum[at]), acc);
+  return acc;
+}
+
+// One to four rows straight from the packed tile: each code is unpacked once for all rows.
 template <class V, int Bits, bool Symmetric, int Rows>
-void linear_direct(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x, int row,
+void linear_direct(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x,
                    float* out) {
   using F = typename V::F;
   using I = typename V::I;
@@ -137,37 +156,32 @@ void linear_direct(const PackedView& w, const std::uint8_t* tile, const Quantize
   const int groups = w.cols / w.group_size;
   const int blocks = w.group_size / kGroup;
   const std::size_t scale_bytes = static_cast<std::size_t>(V::kWidth) * (w.wide_scales ? 4 : 2);
-  const int stride = w.cols / kGroup;
+  const std::int16_t* q = x.q;
   F acc[Rows];
   for (int m = 0; m < Rows; ++m) acc[m] = V::set1(0.0F);
-  int block = 0;
+  std::ptrdiff_t at = 0;
   for (int g = 0; g < groups; ++g) {
     const std::uint8_t* scales = tile + static_cast<std::size_t>(blocks) * kBlockBytes;
     const F scale = load_scales<V>(scales, w.wide_scales);
     F bias = V::set1(0.0F);
     if constexpr (!Symmetric) bias = load_scales<V>(scales + scale_bytes, w.wide_scales);
-    for (int b = 0; b < blocks; ++b, ++block, tile += kBlockBytes) {
+    for (int b = 0; b < blocks; ++b, tile += kBlockBytes, q += kGroup * Rows, at += Rows) {
       I dot[Rows];
       for (int m = 0; m < Rows; ++m) dot[m] = V::zero();
-      unroll<kGroup / 2>([&](auto pair) {
+      unroll<kGroup / 2>([&](auto pair) __attribute__((always_inline)) {
         const I codes = unpack<V, Bits>(tile, pair.value);
         for (int m = 0; m < Rows; ++m) {
-          const std::int16_t* q = x.q + static_cast<std::ptrdiff_t>(row + m) * w.cols;
-          dot[m] = V::dot_pair(dot[m], codes, load_pair(q + block * kGroup + 2 * pair.value));
+          dot[m] = V::dot_pair(dot[m], codes, load_pair(q + 2 * (pair.value * Rows + m)));
+          V::pin(dot[m]);
         }
       });
       for (int m = 0; m < Rows; ++m) {
-        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row + m) * stride + block;
-        if constexpr (Symmetric) {
-          dot[m] = V::sub_int(dot[m], V::set1_int(x.isum[at] * (1 << (Bits - 1))));
-        }
-        acc[m] = V::fma(V::to_float(dot[m]), V::mul(scale, V::set1(x.scale[at])), acc[m]);
-        if constexpr (!Symmetric) acc[m] = V::fma(bias, V::set1(x.sum[at]), acc[m]);
+        acc[m] = close_block<V, Symmetric>(acc[m], dot[m], scale, bias, 1 << (Bits - 1), x, at + m);
       }
     }
     tile = scales + scale_bytes * (Symmetric ? 1 : 2);
   }
-  for (int m = 0; m < Rows; ++m) V::store(out + static_cast<std::ptrdiff_t>(row + m) * 2 * V::kWidth, acc[m]);
+  for (int m = 0; m < Rows; ++m) V::store(out + m * 2 * V::kWidth, acc[m]);
 }
 
 inline constexpr int kPanelBlocks = 8;  // 256 columns of two tiles stay in the first-level cache
@@ -178,6 +192,7 @@ struct Panel {
   typename V::I codes[kPanelBlocks][kGroup / 2][2];
   typename V::F scale[kPanelBlocks][2];
   typename V::F bias[kPanelBlocks][2];
+  std::int32_t offset;  // of symmetric codes
 };
 
 template <class V, int Bits, bool Symmetric>
@@ -203,43 +218,46 @@ void fill_panel(const PackedView& w, const std::uint8_t* tile, int begin, int co
   }
 }
 
-template <class V, int Bits, bool Symmetric, int Rows, int Tiles>
+// Rows [row, row + Rows) of one row block; `begin` is the panel's first block of columns.
+template <class V, bool Symmetric, int Rows, int Tiles>
 void panel_rows(const Panel<V>& panel, int begin, int count, const QuantizedRows& x, int row,
                 float* out) {
   using F = typename V::F;
   using I = typename V::I;
-  const int stride = x.cols / kGroup;
+  const std::ptrdiff_t base = static_cast<std::ptrdiff_t>(row / kRowBlock) * x.cols * kRowBlock;
+  const std::int16_t* q = x.q + base + static_cast<std::ptrdiff_t>(begin) * kGroup * kRowBlock +
+                          2 * (row % kRowBlock);
+  std::ptrdiff_t at = base / kGroup + static_cast<std::ptrdiff_t>(begin) * kRowBlock + row % kRowBlock;
   F acc[Rows][Tiles];
   for (int m = 0; m < Rows; ++m) {
     for (int t = 0; t < Tiles; ++t) {
       acc[m][t] = begin == 0 ? V::set1(0.0F) : V::load(out + ((row + m) * 2 + t) * V::kWidth);
     }
   }
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count; ++i, q += kGroup * kRowBlock, at += kRowBlock) {
     I dot[Rows][Tiles];
     for (int m = 0; m < Rows; ++m) {
       for (int t = 0; t < Tiles; ++t) dot[m][t] = V::zero();
     }
-    const std::int16_t* q = x.q + static_cast<std::ptrdiff_t>(row) * x.cols + (begin + i) * kGroup;
-    for (int pair = 0; pair < kGroup / 2; ++pair) {
+    // Unrolled: around a loop g++ copies every accumulator of a destructive dot product.
+    unroll<kGroup / 2>([&](auto pair) __attribute__((always_inline)) {
+      I codes[Tiles];
+      for (int t = 0; t < Tiles; ++t) {
+        codes[t] = panel.codes[i][pair.value][t];
+        V::pin(codes[t]);  // in a register, not read again for every row
+      }
       for (int m = 0; m < Rows; ++m) {
-        const std::int32_t xs = load_pair(q + static_cast<std::ptrdiff_t>(m) * x.cols + 2 * pair);
+        const std::int32_t xs = load_pair(q + 2 * (pair.value * kRowBlock + m));
         for (int t = 0; t < Tiles; ++t) {
-          dot[m][t] = V::dot_pair(dot[m][t], panel.codes[i][pair][t], xs);
+          dot[m][t] = V::dot_pair(dot[m][t], codes[t], xs);
+          V::pin(dot[m][t]);
         }
       }
-    }
+    });
     for (int m = 0; m < Rows; ++m) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row + m) * stride + begin + i;
       for (int t = 0; t < Tiles; ++t) {
-        if constexpr (Symmetric) {
-          dot[m][t] = V::sub_int(dot[m][t], V::set1_int(x.isum[at] * (1 << (Bits - 1))));
-        }
-        acc[m][t] = V::fma(V::to_float(dot[m][t]),
-                           V::mul(panel.scale[i][t], V::set1(x.scale[at])), acc[m][t]);
-        if constexpr (!Symmetric) {
-          acc[m][t] = V::fma(panel.bias[i][t], V::set1(x.sum[at]), acc[m][t]);
-        }
+        acc[m][t] = close_block<V, Symmetric>(acc[m][t], dot[m][t], panel.scale[i][t],
+                                              panel.bias[i][t], panel.offset, x, at + m);
       }
     }
   }
@@ -253,6 +271,7 @@ void linear_panels(const PackedView& w, const std::uint8_t* const* tiles, const 
                    int rows, float* out, void* scratch) {
   auto& panel = *static_cast<Panel<V>*>(scratch);
   const int blocks = w.cols / kGroup;
+  panel.offset = 1 << (Bits - 1);
   for (int begin = 0; begin < blocks; begin += kPanelBlocks) {
     const int count = blocks - begin < kPanelBlocks ? blocks - begin : kPanelBlocks;
     for (int t = 0; t < Tiles; ++t) {
@@ -260,12 +279,17 @@ void linear_panels(const PackedView& w, const std::uint8_t* const* tiles, const 
     }
     int row = 0;
     for (; row + V::kRowTile <= rows; row += V::kRowTile) {
-      panel_rows<V, Bits, Symmetric, V::kRowTile, Tiles>(panel, begin, count, x, row, out);
+      panel_rows<V, Symmetric, V::kRowTile, Tiles>(panel, begin, count, x, row, out);
     }
-    for (; row + 2 <= rows; row += 2) {
-      panel_rows<V, Bits, Symmetric, 2, Tiles>(panel, begin, count, x, row, out);
+    if (row + 4 <= rows) {
+      panel_rows<V, Symmetric, 4, Tiles>(panel, begin, count, x, row, out);
+      row += 4;
     }
-    if (row < rows) panel_rows<V, Bits, Symmetric, 1, Tiles>(panel, begin, count, x, row, out);
+    if (row + 2 <= rows) {
+      panel_rows<V, Symmetric, 2, Tiles>(panel, begin, count, x, row, out);
+      row += 2;
+    }
+    if (row < rows) panel_rows<V, Symmetric, 1, Tiles>(panel, begin, count, x, row, out);
   }
 }
 
@@ -281,10 +305,10 @@ void linear_bits(const PackedView& w, int tile0, int tile1, const QuantizedRows&
   for (int t = 0; t < (tile1 < 0 ? 1 : 2); ++t) {
     float* to = out + t * V::kWidth;
     switch (rows) {
-      case 1: linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, 0, to); break;
-      case 2: linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, 0, to); break;
-      case 3: linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, 0, to); break;
-      default: linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, 0, to); break;
+      case 1: linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, to); break;
+      case 2: linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, to); break;
+      case 3: linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, to); break;
+      default: linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, to); break;
     }
   }
 }

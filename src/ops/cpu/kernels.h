@@ -34,13 +34,25 @@ struct PackedView {
 
 // Rows of activations as int16 with one scale a group: x = scale * q. 16 bits keep the KL distance
 // to fp32 near 2e-7, where 8 bits change 2.7 % of the greedy tokens.
+//
+// Rows lie interleaved in blocks of `interleave`, pair by pair of columns (and group by group for the
+// scales), so that a kernel reaches all rows of a block from one base address:
+// q[block][cols / 2][interleave][2], scale[block][cols / kGroup][interleave].
 struct QuantizedRows {
-  std::int16_t* q = nullptr;   // [rows, cols]
-  float* scale = nullptr;      // [rows, cols / kGroup]
-  float* sum = nullptr;        // scale * isum, [rows, cols / kGroup]
+  std::int16_t* q = nullptr;
+  float* scale = nullptr;
+  float* sum = nullptr;          // scale * isum
   std::int32_t* isum = nullptr;  // sum of q over the group
   int cols = 0;
+  int interleave = 1;  // interleave_of(rows)
 };
+
+inline constexpr int kRowBlock = 8;
+// Few rows take the direct path, which wants them without gaps.
+constexpr int interleave_of(int rows) { return rows <= 4 ? rows : kRowBlock; }
+constexpr int padded_rows(int rows) {
+  return rows <= 4 ? rows : (rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+}
 
 // The keys and values of one kv head of one layer of one sequence.
 struct KvView {
@@ -77,9 +89,8 @@ struct Kernels {
   // out = x / sqrt(mean(x^2) + eps) * (weight + offset); cols a multiple of `lanes`.
   void (*rms_norm)(const float* x, const float* weight, float eps, float offset, int cols,
                    float* out);
-  // One row; cols a multiple of kGroup.
-  void (*quantize)(const float* x, int cols, std::int16_t* q, float* scale, float* sum,
-                   std::int32_t* isum);
+  // Row `row` of `to`; cols a multiple of kGroup.
+  void (*quantize)(const float* x, const QuantizedRows& to, int row);
   // out[m, 0:lanes] = tile0 * x[m], out[m, lanes:2*lanes] = tile1 * x[m]; tile1 < 0 = none.
   // out is [rows, 2 * lanes]; scratch has linear_scratch_bytes().
   void (*linear)(const PackedView& w, int tile0, int tile1, const QuantizedRows& x, int rows,

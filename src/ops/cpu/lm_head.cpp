@@ -10,7 +10,8 @@ void prepare(const void* context, int sample, int) {
   const auto& r = std::get<LmHead>(*bound.record);
   StepState& s = *bound.state;
   const PackedView& w = s.matrix(r.weight).view();
-  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols};
+  const int samples = static_cast<int>(s.batch->sampled_rows.size());
+  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols, samples};
   prepare_row(input, s.row(r.in, s.batch->sampled_rows[sample]), sample);
 }
 

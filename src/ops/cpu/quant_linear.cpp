@@ -18,7 +18,7 @@ void prepare(const void* context, int chunk, int) {
   const auto& r = std::get<QuantLinear>(*bound.record);
   StepState& s = *bound.state;
   const PackedView& w = s.matrix(r.weight).view();
-  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols};
+  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols, s.rows};
   const int end = std::min(s.rows, (chunk + 1) * bound.chunk_rows);
   for (int row = chunk * bound.chunk_rows; row < end; ++row) prepare_row(input, s.row(r.in, row), row);
 }
@@ -91,16 +91,14 @@ void prepare_row(const LinearInput& input, const float* x, int row) {
     x = normed;
   }
   if (input.storage == Storage::kAffine) {
-    const std::size_t group = static_cast<std::size_t>(row) * (input.cols / kGroup);
-    s.kernels->quantize(x, input.cols, s.q.data() + static_cast<std::size_t>(row) * input.cols,
-                        s.q_scale.data() + group, s.q_sum.data() + group, s.q_isum.data() + group);
+    s.kernels->quantize(x, s.quantized(input.cols, input.rows), row);
   } else if (x != normed) {
     std::memcpy(normed, x, sizeof(float) * input.cols);
   }
 }
 
 void reserve_input(StepState& s, int rows, int cols) {
-  const std::size_t elements = static_cast<std::size_t>(rows) * cols;
+  const std::size_t elements = static_cast<std::size_t>(padded_rows(rows)) * cols;
   if (s.dense_rows.size() < elements) s.dense_rows.resize(elements);
   if (s.q.size() < elements) {
     s.q.resize(elements);
@@ -124,7 +122,7 @@ const float* multiply_unit(StepState& s, const PackedMatrix& w, UnitTiles tiles,
   const std::size_t needed = static_cast<std::size_t>(rows) * 2 * s.kernels->lanes;
   if (out.size() < needed) out.resize(needed);
   if (w.view().storage == Storage::kAffine) {
-    s.kernels->linear(w.view(), tiles.first, tiles.second, s.quantized(w.cols()), rows, out.data(),
+    s.kernels->linear(w.view(), tiles.first, tiles.second, s.quantized(w.cols(), rows), rows, out.data(),
                       s.worker_scratch[worker].data());
   } else {
     s.kernels->dense(w.view(), tiles.first, tiles.second, s.dense_rows.data(), rows, out.data());

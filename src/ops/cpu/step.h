@@ -77,8 +77,8 @@ struct StepState {
   }
   const PackedMatrix& matrix(MatrixId id) const { return *(*matrices)[id]; }
   const float* vector(VectorId id) const { return plan->vectors[id].values.data(); }
-  QuantizedRows quantized(int cols) {
-    return {q.data(), q_scale.data(), q_sum.data(), q_isum.data(), cols};
+  QuantizedRows quantized(int cols, int count) {
+    return {q.data(), q_scale.data(), q_sum.data(), q_isum.data(), cols, interleave_of(count)};
   }
 };
 
@@ -107,6 +107,7 @@ struct LinearInput {
   const Norm* norm;  // null = none
   Storage storage;
   int cols;
+  int rows;
 };
 void prepare_row(const LinearInput& input, const float* x, int row);
 // Sizes the shared input buffers for `rows` rows of `cols`.

@@ -74,6 +74,8 @@ struct VecAvx2 {
   static I dot_pair(I acc, I a, std::int32_t pair) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(a, _mm256_set1_epi32(pair)));
   }
+  // Keeps the compiler from regrouping integer sums into more live registers than there are.
+  static void pin(I& a) { asm volatile("" : "+x"(a)); }
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
   static void store_int16(std::int16_t* p, F a) {
     const I wide = _mm256_cvtps_epi32(a);

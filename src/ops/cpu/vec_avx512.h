@@ -69,6 +69,8 @@ struct VecAvx512 {
   static I dot_pair(I acc, I a, std::int32_t pair) {
     return _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(pair));
   }
+  // Keeps the compiler from regrouping integer sums into more live registers than there are.
+  static void pin(I& a) { asm volatile("" : "+v"(a)); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
   static void store_int16(std::int16_t* p, F a) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),

@@ -169,6 +169,7 @@ struct VecScalar {
       return acc.v[i] + a_lo * lo + a_hi * hi;
     });
   }
+  static void pin(I&) {}
   static F to_float(I a) {
     return each([&](int i) { return static_cast<float>(a.v[i]); });
   }
