@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "engine/model_runner.h"
 #include "model/checkpoint.h"
-#include "model/llama.h"
+#include "model/record.h"
 
 namespace bodega::engine {
 namespace {
@@ -82,8 +82,7 @@ LoadedModel load_model(LoadOptions options) {
 
   // The engine's constructor waits for this lambda, which runs on the engine's own thread.
   const auto make_runner = [&]() -> std::unique_ptr<Runner> {
-    ops::Plan plan = model::record_llama(*checkpoint, loaded.context_length);
-    checkpoint->check_all_used();
+    ops::Plan plan = model::record_plan(*checkpoint, loaded.context_length);
     ops::ExecutorOptions executor;
     executor.kv_bytes = kv_bytes(options, plan, static_cast<std::int64_t>(loaded.weight_bytes));
     executor.threads = options.threads;
