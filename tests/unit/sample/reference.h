@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "sample/row.h"
@@ -52,8 +53,9 @@ inline void normalise(std::vector<Entry>& entries) {
 
 template <typename Key>
 void keep_mass(std::vector<Entry>& entries, double need, Key key) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [&](const Entry& a, const Entry& b) { return key(a) < key(b); });
+  std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    return std::tuple(key(a), -a.logit, a.id) < std::tuple(key(b), -b.logit, b.id);
+  });
   double sum = 0;
   std::size_t kept = 0;
   while (kept < entries.size() && sum < need) sum += entries[kept++].p;
@@ -69,8 +71,9 @@ inline std::vector<Entry> survivors(const std::vector<double>& logits,
   for (std::size_t i = 0; i < logits.size(); ++i) {
     entries.push_back({static_cast<TokenId>(i), logits[i], std::exp((logits[i] - best) / t)});
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.logit > b.logit; });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(-a.logit, a.id) < std::pair(-b.logit, b.id);
+  });
   if (params.top_k > 0 && entries.size() > static_cast<std::size_t>(params.top_k)) {
     entries.resize(static_cast<std::size_t>(params.top_k));
   }

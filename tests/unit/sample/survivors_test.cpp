@@ -96,8 +96,9 @@ TEST(FindTop, MatchesASort) {
     const int k = static_cast<int>(random() % 600);
     std::vector<TokenId> order(row.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
-      return row[static_cast<std::size_t>(a)] > row[static_cast<std::size_t>(b)];
+    std::sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
+      return std::pair(-row[static_cast<std::size_t>(a)], a) <
+             std::pair(-row[static_cast<std::size_t>(b)], b);
     });
     order.resize(std::min(order.size(), static_cast<std::size_t>(k)));
     std::vector<Candidate> top;
