@@ -1,0 +1,227 @@
+// Every instruction set this processor can run, against sums in double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "ops/cpu/kernels.h"
+#include "ops/cpu/packed_matrix.h"
+#include "random_weights.h"
+
+namespace bodega::ops::cpu {
+namespace {
+
+struct alignas(64) Line {
+  unsigned char bytes[64];
+};
+
+struct Case {
+  const char* isa;
+  WeightFormat format;
+  bool symmetric;
+};
+
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  const WeightFormat& f = info.param.format;
+  const char* const types[] = {"f32", "f16", "bf16"};
+  std::string name = std::string(info.param.isa) + "_" + types[static_cast<int>(f.type)];
+  if (f.quantized()) name += "_b" + std::to_string(f.bits) + "_g" + std::to_string(f.group_size);
+  return name + (info.param.symmetric ? "_symmetric" : "");
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* isa : {"scalar", "avx2", "avx512"}) {
+    if (find_kernels(isa) == nullptr) continue;
+    for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
+      all.push_back({isa, {WeightFormat::Kind::kAffine, bits, 32, FloatType::kF16}, false});
+    }
+    for (int group : {64, 128}) {
+      all.push_back({isa, {WeightFormat::Kind::kAffine, 4, group, FloatType::kBF16}, false});
+    }
+    all.push_back({isa, {WeightFormat::Kind::kAffine, 4, 64, FloatType::kF32}, false});
+    all.push_back({isa, {WeightFormat::Kind::kAffine, 4, 32, FloatType::kF16}, true});
+    all.push_back({isa, {WeightFormat::Kind::kAffine, 8, 32, FloatType::kF16}, true});
+    for (FloatType type : {FloatType::kF32, FloatType::kF16, FloatType::kBF16}) {
+      all.push_back({isa, {WeightFormat::Kind::kDense, 0, 0, type}, false});
+    }
+  }
+  return all;
+}
+
+class LinearKernels : public testing::TestWithParam<Case> {
+ protected:
+  static constexpr int kCols = 384;  // more than one panel, not a whole number of them
+  static constexpr int kOutputs = 50;
+
+  LinearKernels()
+      : kernels_(*find_kernels(GetParam().isa)), pool_(2),
+        source_(GetParam().format, {kOutputs, kCols}, 7, GetParam().symmetric),
+        packed_(source_, kernels_.lanes, false, pool_), scratch_(kScratchBytes / sizeof(Line)) {}
+
+  // y [rows, kOutputs] by the kernel, all rows in one call.
+  std::vector<float> multiply(const std::vector<float>& x, int rows) {
+    std::vector<std::int16_t> q(static_cast<std::size_t>(padded_rows(rows)) * kCols);
+    std::vector<float> scale(q.size() / kGroup), sum(q.size() / kGroup);
+    std::vector<std::int32_t> isum(q.size() / kGroup);
+    const QuantizedRows quantized{q.data(), scale.data(), sum.data(), isum.data(), kCols,
+                                  interleave_of(rows)};
+    for (int r = 0; r < rows; ++r) kernels_.quantize(x.data() + r * kCols, quantized, r);
+    std::vector<float> y(static_cast<std::size_t>(rows) * kOutputs);
+    const int lanes = kernels_.lanes;
+    std::vector<float> out(static_cast<std::size_t>(rows) * 2 * lanes);
+    for (int tile = 0; tile < packed_.tiles(); tile += 2) {
+      const int second = tile + 1 < packed_.tiles() ? tile + 1 : -1;
+      if (packed_.view().storage == Storage::kAffine) {
+        kernels_.linear(packed_.view(), tile, second, quantized, rows, out.data(), scratch_.data());
+      } else {
+        kernels_.dense(packed_.view(), tile, second, x.data(), rows, out.data());
+      }
+      for (int r = 0; r < rows; ++r) {
+        for (int i = 0; i < 2 * lanes && tile * lanes + i < kOutputs; ++i) {
+          if (i >= lanes && second < 0) break;
+          y[r * kOutputs + tile * lanes + i] = out[r * 2 * lanes + i];
+        }
+      }
+    }
+    return y;
+  }
+
+  const Kernels& kernels_;
+  ThreadPool pool_;
+  RandomWeights source_;
+  PackedMatrix packed_;
+  std::vector<Line> scratch_;
+};
+
+TEST_P(LinearKernels, PackingLosesNothing) {
+  const std::vector<float> want = source_.all();
+  std::vector<float> row(kCols);
+  for (int r = 0; r < kOutputs; ++r) {
+    packed_.read_row(r, row.data());
+    ASSERT_EQ(0, std::memcmp(row.data(), want.data() + r * kCols, kCols * sizeof(float))) << r;
+  }
+}
+
+TEST_P(LinearKernels, MatchesSumsInDouble) {
+  constexpr int kRows = 19;
+  const std::vector<float> x = random_floats(kRows * kCols, 3);
+  const std::vector<float> w = source_.all();
+  const std::vector<float> y = multiply(x, kRows);
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOutputs; ++o) {
+      double sum = 0;
+      double size = 0;
+      for (int k = 0; k < kCols; ++k) {
+        const double product = double{x[r * kCols + k]} * w[o * kCols + k];
+        sum += product;
+        size += std::fabs(product);
+      }
+      ASSERT_NEAR(sum, y[r * kOutputs + o], 4e-5 * size) << "row " << r << " output " << o;
+    }
+  }
+}
+
+TEST_P(LinearKernels, ARowNeverDependsOnItsNeighbours) {
+  constexpr int kMost = 21;
+  const std::vector<float> x = random_floats(kMost * kCols, 5);
+  std::vector<std::vector<float>> alone;
+  for (int r = 0; r < kMost; ++r) {
+    const std::vector<float> one(x.begin() + r * kCols, x.begin() + (r + 1) * kCols);
+    alone.push_back(multiply(one, 1));
+  }
+  for (int rows : {2, 3, 4, 5, 7, 8, 9, 12, 16, kMost}) {
+    const std::vector<float> y = multiply(x, rows);
+    for (int r = 0; r < rows; ++r) {
+      ASSERT_EQ(0, std::memcmp(y.data() + r * kOutputs, alone[r].data(), kOutputs * sizeof(float)))
+          << "row " << r << " of " << rows;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LinearKernels, testing::ValuesIn(cases()), name_of);
+
+class SmallKernels : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (find_kernels(GetParam()) == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    kernels_ = find_kernels(GetParam());
+  }
+  const Kernels* kernels_ = nullptr;
+};
+
+TEST_P(SmallKernels, RmsNorm) {
+  const std::vector<float> x = random_floats(96, 1, 3.0F);
+  const std::vector<float> w = random_floats(96, 2);
+  std::vector<float> y(96);
+  kernels_->rms_norm(x.data(), w.data(), 1e-5F, 1.0F, 96, y.data());
+  double squares = 0;
+  for (float v : x) squares += double{v} * v;
+  for (int i = 0; i < 96; ++i) {
+    EXPECT_NEAR(x[i] / std::sqrt(squares / 96 + 1e-5) * (w[i] + 1.0), y[i], 2e-6 * std::fabs(y[i]) + 1e-7);
+  }
+}
+
+TEST_P(SmallKernels, GatedUnits) {
+  std::vector<float> gate = random_floats(64, 1, 4.0F);
+  gate[0] = -120.0F;
+  gate[1] = 120.0F;
+  gate[2] = 0.0F;
+  const std::vector<float> up = random_floats(64, 2);
+  std::vector<float> y(64);
+  kernels_->glu(Glu::kSilu, gate.data(), up.data(), 64, y.data());
+  for (int i = 0; i < 64; ++i) {
+    const double want = gate[i] / (1.0 + std::exp(-double{gate[i]})) * up[i];
+    EXPECT_NEAR(want, y[i], 3e-6 * std::fabs(want) + 1e-30) << gate[i];
+  }
+  kernels_->glu(Glu::kGeluTanh, gate.data(), up.data(), 64, y.data());
+  for (int i = 0; i < 64; ++i) {
+    const double g = gate[i];
+    const double want =
+        0.5 * g * (1 + std::tanh(0.7978845608028654 * (g + 0.044715 * g * g * g))) * up[i];
+    EXPECT_NEAR(want, y[i], 1e-5 * std::fabs(want) + 1e-6) << gate[i];
+  }
+}
+
+TEST_P(SmallKernels, RotatesPairsOfBothKinds) {
+  for (bool interleaved : {false, true}) {
+    for (int half : {8, 20, 32, 64}) {
+      const std::vector<float> x = random_floats(2 * half + 16, 4);
+      std::vector<float> c(half), s(half), y = x;
+      for (int i = 0; i < half; ++i) {
+        c[i] = std::cos(0.3F * i);
+        s[i] = std::sin(0.3F * i);
+      }
+      kernels_->rotate(y.data(), c.data(), s.data(), half, interleaved);
+      for (int i = 0; i < half; ++i) {
+        const int a = interleaved ? 2 * i : i;
+        const int b = interleaved ? 2 * i + 1 : i + half;
+        EXPECT_NEAR(x[a] * c[i] - x[b] * s[i], y[a], 1e-6);
+        EXPECT_NEAR(x[b] * c[i] + x[a] * s[i], y[b], 1e-6);
+      }
+      for (int i = 2 * half; i < 2 * half + 16; ++i) EXPECT_EQ(x[i], y[i]);  // untouched
+    }
+  }
+}
+
+TEST_P(SmallKernels, ArgmaxTakesTheLowestOfEquals) {
+  for (int count : {1, 5, 16, 33, 1000}) {
+    std::vector<float> x = random_floats(count, count);
+    x[count / 2] = 50.0F;
+    if (count > 5) x[count - 1] = 50.0F;
+    EXPECT_EQ(count / 2, kernels_->argmax(x.data(), count));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SmallKernels, testing::Values("scalar", "avx2", "avx512"));
+
+TEST(Half, RoundTripsEveryValue) {
+  for (unsigned h = 0; h < 65536; ++h) {
+    const float value = half_to_float(static_cast<std::uint16_t>(h));
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(h, float_to_half(value)) << value;
+  }
+}
+
+}  // namespace
+}  // namespace bodega::ops::cpu
