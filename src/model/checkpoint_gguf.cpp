@@ -52,6 +52,7 @@ class GgufCheckpoint : public Checkpoint {
 
   std::vector<std::string> names() const override {
     std::vector<std::string> result;
+    result.reserve(tensors_.size());
     for (const auto& [name, tensor] : tensors_) result.push_back(name);
     return result;
   }
@@ -77,10 +78,9 @@ class GgufCheckpoint : public Checkpoint {
     std::vector<float> values(size);
     widen(*type, range.data(), values.size(), values.data());
     if (!is_interleaved(name, size)) return values;
-    std::vector<float> ordered;
-    for (const std::int32_t row : file_rows_of_heads(size, config_.head_dim)) {
-      ordered.push_back(values[row]);
-    }
+    const std::vector<std::int32_t> rows = file_rows_of_heads(size, config_.head_dim);
+    std::vector<float> ordered(size);
+    std::ranges::transform(rows, ordered.begin(), [&](int row) { return values[row]; });
     return ordered;
   }
 

@@ -50,7 +50,7 @@ void unpack_nibbles(const std::byte* in, std::uint8_t* codes) {
   }
 }
 
-struct Q4_0 {
+struct Q40Block {
   static constexpr int kBits = 4;
   static constexpr std::size_t kBytes = 18;
   static void read(const std::byte* block, std::uint8_t* codes, float* scale, float* bias) {
@@ -60,7 +60,7 @@ struct Q4_0 {
   }
 };
 
-struct Q4_1 {
+struct Q41Block {
   static constexpr int kBits = 4;
   static constexpr std::size_t kBytes = 20;
   static void read(const std::byte* block, std::uint8_t* codes, float* scale, float* bias) {
@@ -70,7 +70,7 @@ struct Q4_1 {
   }
 };
 
-struct Q8_0 {
+struct Q80Block {
   static constexpr int kBits = 8;
   static constexpr std::size_t kBytes = 34;
   static void read(const std::byte* block, std::uint8_t* codes, float* scale, float* bias) {
@@ -207,9 +207,9 @@ ops::WeightSourcePtr dense_source(const TensorBytes& values, FloatType type, int
 
 ops::WeightSourcePtr gguf_source(const TensorBytes& blocks, const std::string& type, int rows,
                                  int cols) {
-  if (type == "Q4_0") return std::make_shared<GgufSource<Q4_0>>(blocks, rows, cols);
-  if (type == "Q4_1") return std::make_shared<GgufSource<Q4_1>>(blocks, rows, cols);
-  if (type == "Q8_0") return std::make_shared<GgufSource<Q8_0>>(blocks, rows, cols);
+  if (type == "Q4_0") return std::make_shared<GgufSource<Q40Block>>(blocks, rows, cols);
+  if (type == "Q4_1") return std::make_shared<GgufSource<Q41Block>>(blocks, rows, cols);
+  if (type == "Q8_0") return std::make_shared<GgufSource<Q80Block>>(blocks, rows, cols);
   throw Error(ErrorKind::kInternal, "No reader for blocks of type " + type + ".");
 }
 

@@ -107,9 +107,8 @@ void read_structure(const std::set<std::string>& names, ModelConfig& config) {
 
 std::string named_template(const GgufHeader& header) {
   if (auto text = header.string("tokenizer.chat_template")) return *text;
-  if (!header.has("tokenizer.chat_templates")) return "";
   const auto names = header.strings("tokenizer.chat_templates");
-  for (const std::string& name : *names) {
+  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
     if (auto text = header.string("tokenizer.chat_template." + name)) return *text;
   }
   return "";

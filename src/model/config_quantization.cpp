@@ -41,15 +41,16 @@ void check_affine(const JsonFields& fields, const WeightFormat& format) {
 
 // `defaults`: what an exception need not repeat (mlx.nn.quantize fills in the same way).
 WeightFormat read_format(const JsonFields& fields, const WeightFormat* defaults) {
-  const auto name = fields.text("mode");
+  const char* inherited = kModes.front().name;
+  for (const Mode& candidate : kModes) {
+    if (defaults != nullptr && defaults->kind == candidate.kind) inherited = candidate.name;
+  }
+  const std::string name = fields.text("mode").value_or(inherited);
   const Mode* mode = nullptr;
   for (const Mode& candidate : kModes) {
-    const bool same = name ? *name == candidate.name
-                           : candidate.kind == (defaults ? defaults->kind : Kind::kAffine);
-    if (same) mode = &candidate;
+    if (name == candidate.name) mode = &candidate;
   }
-  if (mode == nullptr)
-    fields.fail("mode", "is '" + printable(*name) + "', which is not supported.");
+  if (mode == nullptr) fields.fail("mode", "is '" + printable(name) + "', which is not supported.");
   const bool inherits = defaults != nullptr && defaults->kind == mode->kind;
   WeightFormat format{.kind = mode->kind};
   const int any_bits = mode->bits != 0 ? mode->bits : (inherits ? defaults->bits : 4);
@@ -86,17 +87,18 @@ Quantization Quantization::read(const JsonFields& config) {
   if (const auto method = fields->text("quant_method")) {
     fields->fail("quant_method", "is '" + printable(*method) + "', which is not supported.");
   }
-  result.default_ = read_format(*fields, nullptr);
+  const WeightFormat all = read_format(*fields, nullptr);
+  result.default_ = all;
   for (const auto& [raw_key, value] : fields->json()) {
     const std::string key(raw_key);
     if (is_own_key(key) || value.is_null()) continue;
     std::optional<WeightFormat> format;
     if (value.is_object()) {
-      format = read_format(*fields->object(key), &*result.default_);
+      format = read_format(JsonFields(value, fields->file(), "quantization." + key + "."), &all);
     } else if (!value.is_bool()) {
       fields->fail(key, "is neither an object nor true or false.");
     } else if (value.get_bool()) {
-      format = result.default_;
+      format = all;
     }
     if (!result.exceptions_.emplace(module_key(key), format).second) {
       fields->fail(key, "is a second exception for the same module.");

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kReleaseEvery = 4 * kMiB;
 // A page fault maps the pages around it as well (Linux: up to 64 KiB).
-constexpr std::uintptr_t kFaultAround = 64 * kKiB;
+constexpr std::size_t kFaultAround = 64 * kKiB;
 
 [[noreturn]] void fail(const std::string& file, const std::string& why) {
   throw Error(ErrorKind::kBadModelFile, file + ": " + why);
@@ -76,15 +76,12 @@ void MappedFile::check_unchanged() const {
 
 void MappedFile::release(std::span<const std::byte> range) const {
   if (range.empty()) return;
-  static const auto kPage = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto file_begin = reinterpret_cast<std::uintptr_t>(data_);
-  const auto range_begin = reinterpret_cast<std::uintptr_t>(range.data());
-  const std::uintptr_t begin = range_begin - std::min(range_begin - file_begin, kFaultAround);
-  const std::uintptr_t end =
-      std::min(range_begin + range.size() + kFaultAround, file_begin + size_);
+  static const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<std::size_t>(range.data() - data_);
+  const std::size_t begin = (offset - std::min(offset, kFaultAround)) / kPage * kPage;
+  const std::size_t end = std::min(offset + range.size() + kFaultAround, size_);
   // Neighbours' pages may go too: clean pages of a file come back when they are read.
-  ::madvise(reinterpret_cast<void*>(begin / kPage * kPage), end - begin / kPage * kPage,
-            MADV_DONTNEED);
+  ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
 MappedRange::MappedRange(std::shared_ptr<const MappedFile> file, std::span<const std::byte> bytes)
