@@ -149,10 +149,21 @@ def write_all_tiny():
         3,
         {"default": four},
     )
-    write_tiny("mixed_window", make_config("llama", sliding_window=8, tie_word_embeddings=True,
-                                           layer_types=["full_attention", "sliding_attention"]),
-               mx.float16, 6, {"default": {"group_size": 64, "bits": 4}, **{
-                   f"model.layers.{layer}.mlp.down_proj": four for layer in range(2)}})
+    write_tiny(
+        "mixed_window",
+        make_config(
+            "llama",
+            sliding_window=8,
+            tie_word_embeddings=True,
+            layer_types=["full_attention", "sliding_attention"],
+        ),
+        mx.float16,
+        6,
+        {
+            "default": {"group_size": 64, "bits": 4},
+            **{f"model.layers.{layer}.mlp.down_proj": four for layer in range(2)},
+        },
+    )
     write_tiny("qwen2", make_config("qwen2", tie_word_embeddings=True), mx.float16, 4)
     write_tiny(
         "qwen3",

@@ -103,8 +103,9 @@ def write_folder(name, config, tensors, expected, shards=1):
         mx.save_safetensors(str(folder / file), {n: tensors[n] for n in part})
         weight_map.update(dict.fromkeys(part, file))
     total = sum(t.nbytes for t in tensors.values())
-    write_json(folder / "model.safetensors.index.json",
-               {"metadata": {"total_size": total}, "weight_map": weight_map})
+    write_json(
+        folder / "model.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": weight_map}
+    )
 
 
 def write_dense(name, config, dtype, form, seed, shards=1):
@@ -125,10 +126,16 @@ def quantize(weight, spec):
 def dequantize(parts, spec):
     if spec["mode"] == "affine":
         packed, scales, biases = parts
-        return mx.dequantize(packed, scales.astype(mx.float32), biases.astype(mx.float32),
-                             group_size=spec["group_size"], bits=spec["bits"])
-    return mx.dequantize(*parts, group_size=spec["group_size"], bits=spec["bits"], mode=spec["mode"],
-                         dtype=mx.float32)
+        return mx.dequantize(
+            packed,
+            scales.astype(mx.float32),
+            biases.astype(mx.float32),
+            group_size=spec["group_size"],
+            bits=spec["bits"],
+        )
+    return mx.dequantize(
+        *parts, group_size=spec["group_size"], bits=spec["bits"], mode=spec["mode"], dtype=mx.float32
+    )
 
 
 def write_quantized(name, config, default, overrides, dtype, seed):
@@ -158,11 +165,20 @@ def affine(bits, group_size):
 
 
 GGUF_NAMES = {
-    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
-    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
 }
 
 
@@ -197,7 +213,7 @@ def add_gguf_metadata(writer, config):
     letters = [chr(33 + i) for i in range(VOCAB - len(control))]
     writer.add_token_list(control + letters)
     writer.add_token_types([3] * len(control) + [1] * len(letters))
-    writer.add_token_merges(["! \"", "# $"])
+    writer.add_token_merges(['! "', "# $"])
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_chat_template("{{ messages[0]['content'] }}")
@@ -234,7 +250,9 @@ def main():
     write_dense("hf_sharded", base_config("qwen3"), mx.float16, "f16", 3, shards=3)
     layer = "model.layers.{}.{}".format
     write_quantized(
-        "mlx_mixed", base_config(layers=2), affine(4, 64),
+        "mlx_mixed",
+        base_config(layers=2),
+        affine(4, 64),
         {
             "model.embed_tokens": affine(8, 32),
             "lm_head": False,
@@ -243,22 +261,38 @@ def main():
             layer(1, "mlp.down_proj"): affine(3, 64),
             layer(1, "self_attn.k_proj"): affine(2, 32),
         },
-        mx.float16, 4)
-    write_quantized("mlx_bf16_scales", base_config(tie_word_embeddings=True), affine(4, 32), {},
-                    mx.bfloat16, 5)
+        mx.float16,
+        4,
+    )
+    write_quantized(
+        "mlx_bf16_scales", base_config(tie_word_embeddings=True), affine(4, 32), {}, mx.bfloat16, 5
+    )
     for mode, bits, group in (("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)):
         spec = {"group_size": group, "bits": bits, "mode": mode}
-        write_quantized("mlx_" + mode, base_config(), spec, {"model.embed_tokens": affine(8, 32)},
-                        mx.bfloat16, 6)
+        write_quantized(
+            "mlx_" + mode, base_config(), spec, {"model.embed_tokens": affine(8, 32)}, mx.bfloat16, 6
+        )
     types = gguf.GGMLQuantizationType
-    for kind, form in ((types.F32, "f32"), (types.F16, "f16"), (types.BF16, "bf16"),
-                       (types.Q4_0, "affine 4-bit g32"), (types.Q4_1, "affine 4-bit g32"),
-                       (types.Q8_0, "affine 8-bit g32")):
+    for kind, form in (
+        (types.F32, "f32"),
+        (types.F16, "f16"),
+        (types.BF16, "bf16"),
+        (types.Q4_0, "affine 4-bit g32"),
+        (types.Q4_1, "affine 4-bit g32"),
+        (types.Q8_0, "affine 8-bit g32"),
+    ):
         write_gguf("gguf_" + kind.name.lower(), base_config(), kind, form, 7)
-    write_gguf("gguf_qwen2", base_config("qwen2", tie_word_embeddings=True), types.Q8_0,
-               "affine 8-bit g32", 8)
-    write_gguf("gguf_rope_factors", base_config(tie_word_embeddings=True), types.Q4_0,
-               "affine 4-bit g32", 9, rope_factors=[1.0, 1.0, 1.5, 2.0, 4.0, 8.0, 8.0, 8.0])
+    write_gguf(
+        "gguf_qwen2", base_config("qwen2", tie_word_embeddings=True), types.Q8_0, "affine 8-bit g32", 8
+    )
+    write_gguf(
+        "gguf_rope_factors",
+        base_config(tie_word_embeddings=True),
+        types.Q4_0,
+        "affine 4-bit g32",
+        9,
+        rope_factors=[1.0, 1.0, 1.5, 2.0, 4.0, 8.0, 8.0, 8.0],
+    )
 
 
 if __name__ == "__main__":
