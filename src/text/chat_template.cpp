@@ -32,7 +32,7 @@ struct ChatTemplate::Handle {
 ChatTemplate::ChatTemplate(std::string_view source, TemplateOptions options)
     : handle_(std::make_unique<Handle>(
           call<textkit_template*>(textkit_template_new, view_of(source), view_of(options.bos_token),
-                                  view_of(options.eos_token)))),
+                                  view_of(options.eos_token), options.max_render_ms))),
       now_unix_s_(options.now_unix_s) {}
 
 ChatTemplate::~ChatTemplate() = default;

@@ -85,7 +85,7 @@ textkit_status textkit_stream_push(textkit_stream* stream, int32_t id, textkit_t
 textkit_status textkit_stream_flush(textkit_stream* stream, textkit_text* out, textkit_text* error);
 
 textkit_status textkit_template_new(textkit_view source, textkit_view bos_token, textkit_view eos_token,
-                                    textkit_template** out, textkit_text* error);
+                                    uint32_t max_render_ms, textkit_template** out, textkit_text* error);
 void textkit_template_free(textkit_template* chat_template);
 textkit_status textkit_template_render(const textkit_template* chat_template, textkit_view context_json,
                                        int64_t now_unix_s, int32_t utc_offset_s, textkit_text* out,

@@ -11,6 +11,7 @@ use crate::template::{ChatTemplate, Clock};
 use crate::tokenizer::Tokenizer;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub struct textkit_tokenizer(Arc<Tokenizer>);
 pub struct textkit_stream(StreamDecoder);
@@ -322,13 +323,15 @@ pub unsafe extern "C" fn textkit_template_new(
     source: textkit_view,
     bos_token: textkit_view,
     eos_token: textkit_view,
+    max_render_ms: u32,
     out: *mut *mut textkit_template,
     error: *mut textkit_text,
 ) -> textkit_status {
     guarded(out, error, || {
         let source = source.model_text("the chat template")?;
-        let bos_token = bos_token.model_text("bos_token")?;
-        let template = ChatTemplate::new(source, bos_token, eos_token.model_text("eos_token")?)?;
+        let (bos_token, eos_token) = (bos_token.model_text("bos_token")?, eos_token.model_text("eos_token")?);
+        let max_time = Duration::from_millis(max_render_ms.into());
+        let template = ChatTemplate::new(source, bos_token, eos_token, max_time)?;
         Ok(handle(textkit_template(template)))
     })
 }

@@ -49,6 +49,7 @@ TEST(ChatTemplate, NamesTheLineAtLoad) {
   EXPECT_THAT(load_failure("{% if x %}\n"), HasSubstr("line"));
   EXPECT_THAT(load_failure("\n{{ messages | frobnicate }}"), HasSubstr("line 2: unknown filter \"frobnicate\""));
   EXPECT_THAT(load_failure("\n\n{% if x is not weird %}{% endif %}"), HasSubstr("line 3: unknown test \"weird\""));
+  EXPECT_THAT(load_failure("\n{{ now() }}"), HasSubstr("line 2: unknown function \"now\""));
   EXPECT_THAT(load_failure("\xFF"), HasSubstr("UTF-8"));
   EXPECT_NE(load_failure(std::string(2 << 20, ' ')), "");
 }
@@ -81,7 +82,7 @@ TEST(ChatTemplate, HostileTemplatesEndInAnError) {
       "{% set ns = namespace(s='x') %}" + loop + "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
       "{% set ns = namespace(s=['x']) %}" + loop + "{% set ns.s = ns.s + ns.s %}{{ ns.s|length }}{% endfor %}",
       "{{ 'x' * 999999999999 }}",
-      "{{ 'x'|center(999999999999) }}",
+      "{{ 'x'.center(999999999999) }}",
       "{{ 'x'.ljust(999999999999) }}",
       "{% set s = 'x' * 1000000 %}{{ s.replace('x', s) }}",
       "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
@@ -90,6 +91,29 @@ TEST(ChatTemplate, HostileTemplatesEndInAnError) {
   for (const std::string& source : hostile) {
     EXPECT_THAT(render_failure(source), StartsWith("the chat template cannot render")) << source;
   }
+}
+
+// Values that share their parts look exponentially large; no fuel is spent on comparing them.
+TEST(ChatTemplate, ARunawayRenderIsAbandonedOnce) {
+  const ChatTemplate chat_template(
+      "{% set ns = namespace(a=['x'], b=['x']) %}{% for i in range(29) %}{% set ns.a = [ns.a, ns.a] %}"
+      "{% set ns.b = [ns.b, ns.b] %}{% endfor %}{{ ns.a == ns.b }}",
+      {.max_render_ms = 100});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    try {
+      chat_template.render("{}");
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("more than 100 ms"));
+    }
+  }
+}
+
+TEST(ChatTemplate, ANamespaceMayHoldItself) {
+  EXPECT_EQ(render("{% set ns = namespace(n=1) %}{% set ns.me = ns %}{{ ns.me.me.n }}{{ ns.me == ns }}"), "1True");
+  EXPECT_EQ(render("{% set ns = namespace() %}{% set ns.me = [ns] %}{{ ns.me }}{{ ns }}"),
+            "[<namespace>]<namespace>");
+  EXPECT_THAT(render_failure("{% set x = {} %}{% set x.y = 1 %}"), HasSubstr("only a namespace"));
 }
 
 TEST(ChatTemplate, DeeplyNestedValuesAreFreedSafely) {

@@ -2,8 +2,10 @@
 
 mod clock;
 mod json;
+mod program;
 mod python;
 mod source;
+mod space;
 
 pub use clock::Clock;
 
@@ -11,7 +13,12 @@ use crate::error::{Error, Result};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+use program::Program;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A template is a program from a model file: what it may spend is bounded. One unit pays for an
 /// instruction or for 64 bytes of data; long conversations earn more.
@@ -21,9 +28,18 @@ const FUEL_PER_CONTEXT_BYTE: u64 = 4;
 /// pages that it does not touch cost nothing.
 const STACK_BYTES: usize = 512 << 20;
 const MAX_SOURCE_BYTES: usize = 1 << 20;
-const NAME: &str = "chat_template";
 
 pub struct ChatTemplate {
+    parts: Arc<Parts>,
+    /// Fuel bounds nearly all work; what it misses (comparing values that share their parts over and
+    /// over) is bounded by time.
+    max_time: Duration,
+    /// Set when a render ran out of time: its thread cannot be stopped, so there will be no second.
+    runaway: AtomicBool,
+}
+
+struct Parts {
+    program: Program,
     environment: Environment<'static>,
     words: source::Words,
     bos_token: String,
@@ -31,38 +47,62 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    pub fn new(source: &str, bos_token: &str, eos_token: &str) -> Result<Self> {
+    pub fn new(source: &str, bos_token: &str, eos_token: &str, max_time: Duration) -> Result<Self> {
         if source.len() > MAX_SOURCE_BYTES {
             return Err(Error::bad_file(format!("the chat template is larger than {MAX_SOURCE_BYTES} bytes")));
         }
         let syntax = syntax();
         let source = source::without_generation_tags(source, &syntax).map_err(|e| bad_template(&e))?;
-        let mut environment = environment(syntax.clone());
         let words = source::Words::of(&source, &syntax);
-        environment.add_template_owned(NAME, source).map_err(|e| bad_template(&e))?;
-        words.check(&mut environment.empty_state())?;
-        Ok(ChatTemplate { environment, words, bos_token: bos_token.into(), eos_token: eos_token.into() })
+        let program = Program::compile(source, &syntax).map_err(|e| bad_template(&e))?;
+        let mut environment = environment();
+        program.equip(&mut environment);
+        program.check_names(&environment, &["strftime_now"])?;
+        let parts = Parts { program, environment, words, bos_token: bos_token.into(), eos_token: eos_token.into() };
+        Ok(ChatTemplate { parts: Arc::new(parts), max_time, runaway: AtomicBool::new(false) })
     }
 
     /// `context`: a JSON object of the template's variables.
     pub fn render(&self, context: &str, clock: Clock) -> Result<String> {
-        std::thread::scope(|scope| {
-            std::thread::Builder::new()
-                .name("chat-template".into())
-                .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, || self.render_here(context, clock))
-                .map_err(|e| Error::internal(format!("no thread for the chat template: {e}")))?
-                .join()
-                .map_err(|_| Error::internal("the chat template engine panicked"))?
-        })
+        if self.runaway.load(Ordering::Relaxed) {
+            return Err(self.out_of_time());
+        }
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let (parts, context) = (self.parts.clone(), context.to_owned());
+        let work = move || drop(sender.send(parts.render(&context, clock)));
+        std::thread::Builder::new()
+            .name("chat-template".into())
+            .stack_size(STACK_BYTES)
+            .spawn(work)
+            .map_err(|e| Error::internal(format!("no thread for the chat template: {e}")))?;
+        match receiver.recv_timeout(self.max_time) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) => {
+                self.runaway.store(true, Ordering::Relaxed);
+                Err(self.out_of_time())
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(Error::internal("the chat template engine panicked")),
+        }
     }
 
-    fn render_here(&self, context: &str, clock: Clock) -> Result<String> {
+    fn out_of_time(&self) -> Error {
+        Error::bad_request(format!(
+            "the chat template cannot render these messages: it ran for more than {} ms",
+            self.max_time.as_millis()
+        ))
+    }
+
+    pub fn mentions(&self, word: &str) -> bool {
+        self.parts.words.mention(word)
+    }
+}
+
+impl Parts {
+    fn render(&self, context: &str, clock: Clock) -> Result<String> {
         let variables = self.variables(context, clock)?;
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(FUEL + FUEL_PER_CONTEXT_BYTE * context.len() as u64));
-        let template = environment.get_template(NAME).map_err(|e| refused(&e))?;
-        template.render(variables).map_err(|e| refused(&e))
+        self.program.run(&environment, variables).map_err(|e| refused(&e))
     }
 
     /// What transformers always defines, under what the caller sets.
@@ -87,10 +127,6 @@ impl ChatTemplate {
         }
         Ok(Value::from_pairs(variables))
     }
-
-    pub fn mentions(&self, word: &str) -> bool {
-        self.words.mention(word)
-    }
 }
 
 fn syntax() -> SyntaxConfig {
@@ -99,14 +135,14 @@ fn syntax() -> SyntaxConfig {
     builder.build().expect("the default delimiters")
 }
 
-fn environment(syntax: SyntaxConfig) -> Environment<'static> {
+fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
-    environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
     environment.set_unknown_method_callback(python::method);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("trim", python::trim);
+    environment.add_function("namespace", space::namespace);
     environment.add_function("raise_exception", raise_exception);
     environment
 }

@@ -1,8 +1,9 @@
 //! Python's string methods where templates can tell them from what minijinja-contrib offers.
 
 use minijinja::value::{from_args, Tuple, Value, ValueKind};
-use minijinja::{Error, ErrorKind, State};
+use minijinja::{context, Environment, Error, ErrorKind, Expression, State};
 use minijinja_contrib::pycompat;
+use std::sync::LazyLock;
 
 pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
     if value.kind() == ValueKind::String {
@@ -17,6 +18,27 @@ pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> R
 /// The `trim` filter is `str.strip`.
 pub fn trim(text: &str, chars: Option<&str>) -> String {
     strip(text, chars, true, true).to_owned()
+}
+
+/// What the compiled `+` calls; no template can write this name.
+pub const SUM_FILTER: &str = "+";
+const MAX_LIST: usize = 1 << 20;
+
+pub fn sum(state: &State, left: &Value, right: &Value) -> Result<Value, Error> {
+    if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
+        return Ok(Value::from([left, right].concat()));
+    }
+    if let (Some(_), Some(_)) = (left.as_object(), right.as_object()) {
+        let length = left.len().unwrap_or(0).saturating_add(right.len().unwrap_or(0));
+        if length > MAX_LIST {
+            return Err(Error::from(ErrorKind::OutOfFuel));
+        }
+        state.consume_fuel(1 + (length / 64) as u64)?;
+    }
+    static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(Environment::empty);
+    static PLUS: LazyLock<Expression<'static, 'static>> =
+        LazyLock::new(|| ENVIRONMENT.compile_expression("left + right").expect("a valid expression"));
+    PLUS.eval(context! { left, right })
 }
 
 fn string_method(state: &State, text: &str, name: &str, args: &[Value]) -> Option<Result<Value, Error>> {
