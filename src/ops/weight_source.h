@@ -14,13 +14,13 @@ enum class FloatType { kF32, kF16, kBF16 };
 struct WeightFormat {
   enum class Kind { kDense, kAffine, kMxfp4, kMxfp8, kNvfp4 };
   Kind kind = Kind::kDense;
-  int bits = 0;        // affine: 1-6 and 8
-  int group_size = 0;  // affine: 16, 32, 64, 128
+  int bits = 0;                      // affine: 1-6 and 8
+  int group_size = 0;                // affine: 16, 32, 64, 128
   FloatType type = FloatType::kF32;  // dense: of the values; affine: of scales and biases
 
   bool operator==(const WeightFormat&) const = default;
   bool quantized() const { return kind != Kind::kDense; }
-  std::string name() const;                       // "affine 4-bit g32", "f16"
+  std::string name() const;                                       // "affine 4-bit g32", "f16"
   std::size_t bytes(std::int64_t rows, std::int64_t cols) const;  // as stored, scales included
 };
 
@@ -28,8 +28,8 @@ struct WeightFormat {
 // E4M3 (OCP); null for the other kinds.
 const float* code_values(WeightFormat::Kind kind);
 
-// A [rows, cols] matrix that lies in a checkpoint, read a few rows at a time in one canonical form so
-// that a device can repack it without a second copy. Thread-safe for concurrent reads.
+// A [rows, cols] matrix that lies in a checkpoint, read a few rows at a time in one canonical form
+// so that a device can repack it without a second copy. Thread-safe for concurrent reads.
 class WeightSource {
  public:
   WeightSource(WeightFormat format, int rows, int cols)
