@@ -135,7 +135,7 @@ TEST_P(Leavers, AreNoticedWithinMilliseconds) {
     const auto leaves_at = Clock::now();
     by_reset ? client.reset() : client.close();
     ASSERT_TRUE(eventually([&] { return held.left == 1; }));
-    EXPECT_LT(held.left_at.load() - leaves_at, milliseconds(100));
+    EXPECT_LT(held.left_at.load() - leaves_at, milliseconds(500));  // two loaded cores
     EXPECT_TRUE(exchange->closed());
     EXPECT_EQ(server.server.open_exchanges(), 0);
     std::atomic<bool> told{false};
@@ -208,9 +208,9 @@ TEST(ServerAnswers, AReaderWithoutProgressIsCutAfterTheTimeout) {
   exchange->write(std::string(32 << 20, 'x'));
   EXPECT_FALSE(eventually([&] { return held.left == 1; }, 500));
   EXPECT_TRUE(eventually([&] { return held.left == 1; }));
+  held.last = nullptr;
   RawClient other(server.port());  // and nobody else is
   other.send(kGet);
-  eventually([&] { return server.server.open_exchanges() == 1; });
   held.wait()->respond(plain(200, "fine"));
   EXPECT_THAT(other.read_answer(), EndsWith("fine"));
 }

@@ -1,0 +1,1 @@
+bodega_fuzz(http_request STAGES http)
