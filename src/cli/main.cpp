@@ -23,6 +23,9 @@ struct Verb {
 
 constexpr auto kVerbs = std::to_array<Verb>({
     {"serve", "Serve models over HTTP", bodega::cli::add_serve},
+    {"run", "Chat with a model in the terminal", bodega::cli::add_run},
+    {"bench", "Measure speed, in process or against a server", bodega::cli::add_bench},
+    {"replay", "Run a logged request again and compare every token", bodega::cli::add_replay},
     {"worker", "Internal: run one model for the server", bodega::cli::add_worker, true},
 });
 

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "server/config_file.h"
 #include "server/default_model.h"
 #include "cli/option_flags.h"
 #include "cli/verb.h"
@@ -11,6 +12,7 @@ namespace {
 
 struct ServeFlags {
   std::vector<std::string> models;
+  std::string config;
   OptionFlags<server::ServerOptions> server;
   OptionFlags<server::LimitOptions> limits;
   OptionFlags<server::ModelOptions> model;
@@ -18,11 +20,13 @@ struct ServeFlags {
 
 server::ServeOptions to_options(const ServeFlags& flags) {
   server::ServeOptions options;
+  if (!flags.config.empty()) server::load_config_file(flags.config, options);
   flags.server.apply(options.server);
   flags.limits.apply(options.limits);
+  for (server::ModelOptions& model : options.models) flags.model.apply(model);
   server::ModelOptions common;
   flags.model.apply(common);
-  if (flags.models.empty()) {
+  if (flags.models.empty() && options.models.empty()) {
     server::use_default_model(common);
     options.models.push_back(common);
   }
@@ -39,6 +43,8 @@ server::ServeOptions to_options(const ServeFlags& flags) {
 Run add_serve(CLI::App& verb) {
   const auto flags = std::make_shared<ServeFlags>();
   verb.add_option("MODEL", flags->models, "Folder or GGUF file; none: the embedded default model");
+  verb.add_option("--config", flags->config, "config.yaml; flags override it")
+      ->envname("BODEGA_CONFIG");
   flags->server.declare(verb);
   flags->limits.declare(verb);
   flags->model.declare(verb, {"model_path"});
