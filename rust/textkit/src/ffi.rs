@@ -60,7 +60,11 @@ pub struct textkit_gguf {
 
 /// C passes a null pointer for an empty array.
 unsafe fn slice<'a, T>(data: *const T, size: usize) -> &'a [T] {
-    if size == 0 { &[] } else { std::slice::from_raw_parts(data, size) }
+    if size == 0 {
+        &[]
+    } else {
+        std::slice::from_raw_parts(data, size)
+    }
 }
 
 impl textkit_view {
@@ -135,8 +139,13 @@ pub unsafe extern "C" fn textkit_tokenizer_from_json(
     error: *mut textkit_text,
 ) -> textkit_status {
     // A panic while loading is the file's fault: the library indexes by what the file says.
-    let status = guarded(out, error, || Ok(handle(textkit_tokenizer(Arc::new(Tokenizer::from_json(json.bytes())?)))));
-    if status == Kind::Internal as textkit_status { Kind::BadFile as textkit_status } else { status }
+    let status =
+        guarded(out, error, || Ok(handle(textkit_tokenizer(Arc::new(Tokenizer::from_json(json.bytes())?)))));
+    if status == Kind::Internal as textkit_status {
+        Kind::BadFile as textkit_status
+    } else {
+        status
+    }
 }
 
 unsafe fn gguf_vocabulary<'a>(file: &textkit_gguf) -> Result<GgufVocabulary<'a>> {

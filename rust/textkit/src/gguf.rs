@@ -12,9 +12,7 @@ use tokenizers::normalizers::{Prepend, Replace, Sequence as NormalizerSequence, 
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::sequence::Sequence as PreTokenizerSequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{
-    AddedToken, DecoderWrapper, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior,
-};
+use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior};
 
 /// What the file says, as the C header hands it over; negative ids are absent.
 pub struct GgufVocabulary<'a> {
@@ -119,8 +117,7 @@ fn byte_level(file: &GgufVocabulary) -> Result<tokenizers::Tokenizer> {
     })?;
     let mut merges = Merges::with_capacity(file.merges.len());
     for merge in &file.merges {
-        let (left, right) =
-            merge.split_once(' ').ok_or_else(|| bad(format!("merge {merge:?} is not a pair")))?;
+        let (left, right) = merge.split_once(' ').ok_or_else(|| bad(format!("merge {merge:?} is not a pair")))?;
         merges.push((left.to_owned(), right.to_owned()));
     }
     let model = BPE::builder()

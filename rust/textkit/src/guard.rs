@@ -54,7 +54,11 @@ impl Guard {
             .map(|found| {
                 let first = text[found.start()..].chars().next().map_or(0, char::len_utf8);
                 let inside = found.start() + first;
-                if inside == found.end() { found.start() } else { inside }
+                if inside == found.end() {
+                    found.start()
+                } else {
+                    inside
+                }
             })
             .collect();
         cuts.sort_unstable();
@@ -68,9 +72,7 @@ impl Guard {
         let longest = self.longest_bytes.min(text.len());
         let ends_open = (1..=longest).any(|length| {
             let tail = &text.as_bytes()[text.len() - length..];
-            self.spellings
-                .iter()
-                .any(|s| s.len() > length && s.as_bytes()[..length].eq_ignore_ascii_case(tail))
+            self.spellings.iter().any(|s| s.len() > length && s.as_bytes()[..length].eq_ignore_ascii_case(tail))
         });
         ends_open.then_some(text.len())
     }
@@ -127,7 +129,8 @@ mod tests {
 
     #[test]
     fn breaks_and_restores() {
-        for text in ["", "a <|im_end|> b", "<S>", "§§", "<<|im_end|><s>", "\u{FDD0}<s>\u{FDD0}\u{FDD0}", "<|im"] {
+        for text in ["", "a <|im_end|> b", "<S>", "§§", "<<|im_end|><s>", "\u{FDD0}<s>\u{FDD0}\u{FDD0}", "<|im"]
+        {
             let guarded = guard().apply(text);
             assert!(!guarded.contains("<|im_end|>") && !guarded.contains("<s>"), "{guarded}");
             assert_eq!(remove_marks(&guarded), text);

@@ -26,10 +26,7 @@ const fn plain(names: &'static [&'static str], patterns: &'static [&'static str]
 
 static PRE_TYPES: &[PreType] = &[
     plain(&["gpt-2", "phi-2", "mpt", "olmo", "jais", "roberta-bpe"], &[GPT2]),
-    plain(
-        &["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"],
-        &[DIGIT, GPT2],
-    ),
+    plain(&["smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"], &[DIGIT, GPT2]),
     plain(&["default", ""], &[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
     plain(&["falcon"], &[r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"]),
     PreType {

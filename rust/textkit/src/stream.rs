@@ -20,7 +20,14 @@ pub struct StreamDecoder {
 impl StreamDecoder {
     pub fn new(tokenizer: Arc<Tokenizer>, skip_special: bool) -> Self {
         let blanks_to_strip = tokenizer.spelling().strip_start();
-        StreamDecoder { tokenizer, skip_special, pending: Vec::new(), blanks_to_strip, ids: Vec::new(), emitted: String::new() }
+        StreamDecoder {
+            tokenizer,
+            skip_special,
+            pending: Vec::new(),
+            blanks_to_strip,
+            ids: Vec::new(),
+            emitted: String::new(),
+        }
     }
 
     pub fn push(&mut self, id: i32) -> Result<String> {

@@ -79,7 +79,11 @@ impl Tokenizer {
             Ok(own) => *own,
             Err(other) => Error::bad_request(format!("the text cannot be tokenised: {other}")),
         })?;
-        if add_special { self.with_ends(ids) } else { Ok(ids) }
+        if add_special {
+            self.with_ends(ids)
+        } else {
+            Ok(ids)
+        }
     }
 
     fn encode_text(&self, text: &str, mode: Mode) -> tokenizers::Result<Vec<u32>> {
@@ -199,7 +203,7 @@ fn unknown_token(model: &ModelWrapper) -> Option<String> {
         ModelWrapper::BPE(bpe) => bpe.unk_token.clone(),
         ModelWrapper::WordPiece(model) => Some(model.unk_token.clone()),
         ModelWrapper::WordLevel(model) => Some(model.unk_token.clone()),
-        ModelWrapper::Unigram(_) => None,  // private there; from_json reads it from the file
+        ModelWrapper::Unigram(_) => None, // private there; from_json reads it from the file
     }
 }
 

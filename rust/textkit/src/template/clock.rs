@@ -10,8 +10,18 @@ pub struct Clock {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
@@ -112,7 +122,7 @@ impl Civil {
             'T' | 'X' => format!("{:02}:{:02}:{:02}", self.hour, self.minute, self.second),
             'D' | 'x' => format!("{:02}/{:02}/{:02}", self.month, self.day, self.year.rem_euclid(100)),
             'R' => format!("{:02}:{:02}", self.hour, self.minute),
-            'Z' | 'z' => String::new(),  // transformers' clock has no zone
+            'Z' | 'z' => String::new(), // transformers' clock has no zone
             'n' => "\n".to_owned(),
             't' => "\t".to_owned(),
             '%' => "%".to_owned(),

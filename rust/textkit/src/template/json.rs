@@ -26,7 +26,14 @@ pub fn tojson(state: &State, value: &Value, ensure_ascii: Option<bool>, options:
     let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
     options.assert_all_used()?;
     let mut writer = Writer {
-        out: String::new(), state, charged: 0, ensure_ascii, sort_keys, indent, item_separator, key_separator,
+        out: String::new(),
+        state,
+        charged: 0,
+        ensure_ascii,
+        sort_keys,
+        indent,
+        item_separator,
+        key_separator,
     };
     writer.value(value, 0)?;
     Ok(Value::from(writer.out))
@@ -173,16 +180,23 @@ fn number(value: &Value) -> String {
     if value.is_integer() {
         return value.to_string();
     }
-    f64::try_from(value.clone()).map_or_else(|_| value.to_string(), float)
+    f64::try_from(value.clone()).map_or_else(|_| value.to_string(), float_json)
 }
 
-/// Python's repr of a float: the shortest digits that read back, with an exponent outside 1e-4..1e16.
-fn float(value: f64) -> String {
+fn float_json(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    float_repr(value)
+}
+
+/// Python's repr of a float: the shortest digits that read back, with an exponent outside 1e-4..1e16.
+pub fn float_repr(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string().to_lowercase();
     }
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -192,7 +206,11 @@ fn float(value: f64) -> String {
         return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
     }
     let plain = value.to_string();
-    if plain.contains('.') { plain } else { plain + ".0" }
+    if plain.contains('.') {
+        plain
+    } else {
+        plain + ".0"
+    }
 }
 
 #[cfg(test)]
@@ -202,11 +220,18 @@ mod tests {
     #[test]
     fn floats_like_python() {
         let cases = [
-            (1.0, "1.0"), (-0.0, "-0.0"), (0.1, "0.1"), (1e16, "1e+16"), (1e15, "1000000000000000.0"),
-            (1e-5, "1e-05"), (0.0001, "0.0001"), (1.5e300, "1.5e+300"), (123456789.125, "123456789.125"),
+            (1.0, "1.0"),
+            (-0.0, "-0.0"),
+            (0.1, "0.1"),
+            (1e16, "1e+16"),
+            (1e15, "1000000000000000.0"),
+            (1e-5, "1e-05"),
+            (0.0001, "0.0001"),
+            (1.5e300, "1.5e+300"),
+            (123456789.125, "123456789.125"),
         ];
         for (value, text) in cases {
-            assert_eq!(float(value), text);
+            assert_eq!(float_repr(value), text);
         }
     }
 }

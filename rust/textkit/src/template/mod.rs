@@ -2,6 +2,7 @@
 
 mod clock;
 mod json;
+mod operators;
 mod program;
 mod python;
 mod source;
@@ -52,13 +53,14 @@ impl ChatTemplate {
             return Err(Error::bad_file(format!("the chat template is larger than {MAX_SOURCE_BYTES} bytes")));
         }
         let syntax = syntax();
-        let source = source::without_generation_tags(source, &syntax).map_err(|e| bad_template(&e))?;
+        let source = source::adapted(source, &syntax).map_err(|e| bad_template(&e))?;
         let words = source::Words::of(&source, &syntax);
         let program = Program::compile(source, &syntax).map_err(|e| bad_template(&e))?;
         let mut environment = environment();
         program.equip(&mut environment);
         program.check_names(&environment, &["strftime_now"])?;
-        let parts = Parts { program, environment, words, bos_token: bos_token.into(), eos_token: eos_token.into() };
+        let parts =
+            Parts { program, environment, words, bos_token: bos_token.into(), eos_token: eos_token.into() };
         Ok(ChatTemplate { parts: Arc::new(parts), max_time, runaway: AtomicBool::new(false) })
     }
 
@@ -107,8 +109,9 @@ impl Parts {
 
     /// What transformers always defines, under what the caller sets.
     fn variables(&self, context: &str, clock: Clock) -> Result<Value> {
-        let not_an_object =
-            |e: &dyn std::fmt::Display| Error::bad_request(format!("the template's context is not a JSON object: {e}"));
+        let not_an_object = |e: &dyn std::fmt::Display| {
+            Error::bad_request(format!("the template's context is not a JSON object: {e}"))
+        };
         let context: Value = serde_json::from_str(context).map_err(|e| not_an_object(&e))?;
         let mut variables: Vec<(String, Value)> = Vec::new();
         for (name, token) in [("bos_token", &self.bos_token), ("eos_token", &self.eos_token)] {
@@ -121,7 +124,8 @@ impl Parts {
         }
         let strftime = move |format: &str| clock.strftime(format);
         variables.push(("strftime_now".into(), Value::from_function(strftime)));
-        let pairs = context.as_object().filter(|_| context.kind() == ValueKind::Map).and_then(|o| o.try_iter_pairs());
+        let pairs =
+            context.as_object().filter(|_| context.kind() == ValueKind::Map).and_then(|o| o.try_iter_pairs());
         for (key, value) in pairs.ok_or_else(|| not_an_object(&context.kind()))? {
             variables.push((key.to_string(), value));
         }
@@ -139,9 +143,19 @@ fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
+    environment.set_formatter(python::print);
     environment.set_unknown_method_callback(python::method);
+    minijinja_contrib::add_to_environment(&mut environment);
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("trim", python::trim);
+    environment.add_filter("string", python::string);
+    environment.add_filter("center", python::center);
+    environment.add_filter("int", python::int);
+    environment.add_filter("float", python::float);
+    environment.add_filter("wordcount", python::word_count);
+    environment.add_test("iterable", python::is_iterable);
+    environment.add_test("sequence", python::is_sequence);
+    environment.add_test("callable", python::is_callable);
     environment.add_function("namespace", space::namespace);
     environment.add_function("raise_exception", raise_exception);
     environment

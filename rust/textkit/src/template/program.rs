@@ -1,6 +1,6 @@
 //! A compiled template whose engine holes are mended and whose names are checked at load.
 
-use super::{python, space};
+use super::{operators, space};
 use crate::error::{Error, Result};
 use minijinja::machinery::{eval, make_string_output, parse, CodeGenerator, Instruction, Instructions};
 use minijinja::syntax::SyntaxConfig;
@@ -36,7 +36,7 @@ impl Program {
         let (mut instructions, mut blocks) = generator.finish();
         let mut setters = Vec::new();
         for part in std::iter::once(&mut instructions).chain(blocks.values_mut()) {
-            bound_list_sums(part);
+            redirect_operators(part);
             redirect_attributes(part, &mut setters)?;
         }
         Ok(Program { instructions, blocks, setters, _source: source })
@@ -44,7 +44,8 @@ impl Program {
 
     /// Adds the filters that the compiled code calls.
     pub fn equip(&self, environment: &mut Environment) {
-        environment.add_filter(python::SUM_FILTER, python::sum);
+        environment.add_filter(SUM, operators::sum);
+        environment.add_filter(REMAINDER, operators::remainder);
         for Setter { filter, variable, attribute } in &self.setters {
             let (variable, attribute) = (variable.clone(), attribute.clone());
             let set = move |state: &State, value: Value| space::set(state, &variable, &attribute, value);
@@ -52,7 +53,11 @@ impl Program {
         }
     }
 
-    pub fn run(&self, environment: &Environment, variables: Value) -> std::result::Result<String, minijinja::Error> {
+    pub fn run(
+        &self,
+        environment: &Environment,
+        variables: Value,
+    ) -> std::result::Result<String, minijinja::Error> {
         let mut text = String::new();
         let mut out = make_string_output(&mut text);
         eval(environment, &self.instructions, variables, &self.blocks, &mut out, AutoEscape::None)?;
@@ -96,9 +101,8 @@ fn unknown_name(
     state: &mut State,
     known: &HashSet<&str>,
 ) -> Option<(&'static str, &'static str)> {
-    let lacks = |kind, result: std::result::Result<(), minijinja::Error>| {
-        matches!(result, Err(e) if e.kind() == kind)
-    };
+    let lacks =
+        |kind, result: std::result::Result<(), minijinja::Error>| matches!(result, Err(e) if e.kind() == kind);
     match instruction {
         Instruction::ApplyFilter(name, ..) => {
             let result = state.apply_filter(name, &[]).map(drop);
@@ -123,14 +127,22 @@ unsafe fn outlive(text: &str) -> &'static str {
 }
 
 const UNCACHED: u8 = u8::MAX;
+/// Filters that operators become; no template can write these names.
+const SUM: &str = "+";
+const REMAINDER: &str = "%";
 
 /// The engine's `list + list` is lazy and free of charge, so doubling a list forty times asks for all
-/// the memory there is. Sums go through a filter that knows their size.
-fn bound_list_sums(part: &mut Instructions<'static>) {
+/// the memory there is; and its `%` does not format strings. Both go through filters of our own.
+fn redirect_operators(part: &mut Instructions<'static>) {
     let mut index = 0;
     while let Some(instruction) = part.get_mut(index) {
-        if matches!(instruction, Instruction::Add) {
-            *instruction = Instruction::ApplyFilter(python::SUM_FILTER, Some(2), UNCACHED);
+        let filter = match instruction {
+            Instruction::Add => Some(SUM),
+            Instruction::Rem => Some(REMAINDER),
+            _ => None,
+        };
+        if let Some(filter) = filter {
+            *instruction = Instruction::ApplyFilter(filter, Some(2), UNCACHED);
         }
         index += 1;
     }
@@ -146,7 +158,10 @@ fn redirect_attributes(
     while let Some(instruction) = part.get(index) {
         if let Instruction::SetAttr(attribute) = *instruction {
             let Some(Instruction::Lookup(variable)) = part.get(index.wrapping_sub(1)) else {
-                return Err(minijinja::Error::new(ErrorKind::SyntaxError, "only an attribute of a name can be set"));
+                return Err(minijinja::Error::new(
+                    ErrorKind::SyntaxError,
+                    "only an attribute of a name can be set",
+                ));
             };
             let filter = format!("{variable}.{attribute}=").into_boxed_str();
             // SAFETY: the setter is kept beside the instructions and dropped after them.

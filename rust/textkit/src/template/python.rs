@@ -1,11 +1,15 @@
-//! Python's string methods where templates can tell them from what minijinja-contrib offers.
+//! Python's ways where templates can tell them from the engine's and minijinja-contrib's.
 
+use super::json::float_repr;
+use super::operators::bounded_widths;
 use minijinja::value::{from_args, Tuple, Value, ValueKind};
-use minijinja::{context, Environment, Error, ErrorKind, Expression, State};
+use minijinja::{Error, ErrorKind, Output, State};
 use minijinja_contrib::pycompat;
-use std::sync::LazyLock;
 
 pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
+    if value.kind() == ValueKind::Seq && name == "index" {
+        return list_index(value, args);
+    }
     if value.kind() == ValueKind::String {
         let text = value.as_str().unwrap_or_default();
         if let Some(result) = string_method(state, text, name, args) {
@@ -15,37 +19,93 @@ pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> R
     pycompat::unknown_method_callback(state, value, name, args)
 }
 
-/// The `trim` filter is `str.strip`.
-pub fn trim(text: &str, chars: Option<&str>) -> String {
-    strip(text, chars, true, true).to_owned()
+/// What `{{ value }}` prints.
+pub fn print(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
+    match as_float(value) {
+        Some(float) => out.write_str(&float_repr(float)).map_err(Error::from),
+        None => minijinja::escape_formatter(out, state, value),
+    }
 }
 
-/// What the compiled `+` calls; no template can write this name.
-pub const SUM_FILTER: &str = "+";
-const MAX_LIST: usize = 1 << 20;
+fn as_float(value: &Value) -> Option<f64> {
+    let is_float = value.kind() == ValueKind::Number && !value.is_integer();
+    is_float.then(|| f64::try_from(value.clone()).ok()).flatten()
+}
 
-pub fn sum(state: &State, left: &Value, right: &Value) -> Result<Value, Error> {
-    if let (Some(left), Some(right)) = (left.as_str(), right.as_str()) {
-        return Ok(Value::from([left, right].concat()));
-    }
-    if let (Some(_), Some(_)) = (left.as_object(), right.as_object()) {
-        let length = left.len().unwrap_or(0).saturating_add(right.len().unwrap_or(0));
-        if length > MAX_LIST {
-            return Err(Error::from(ErrorKind::OutOfFuel));
+/// Python's `str(value)`.
+pub fn string(value: &Value) -> String {
+    as_float(value).map_or_else(|| value.to_string(), float_repr)
+}
+
+/// The `trim` filter is `str.strip`, and takes any value.
+pub fn trim(value: &Value, chars: Option<&str>) -> String {
+    strip(&string(value), chars, true, true).to_owned()
+}
+
+/// A number as an integer; what is no number is the default.
+pub fn int(value: &Value, default: Option<Value>, base: Option<u32>) -> Value {
+    let default = || default.unwrap_or_else(|| Value::from(0));
+    let truncated = |float: f64| float.is_finite().then(|| Value::from(float.trunc() as i64));
+    match value.kind() {
+        ValueKind::Bool => Value::from(i64::from(value.is_true())),
+        ValueKind::Number if value.is_integer() => value.clone(),
+        ValueKind::Number => as_float(value).and_then(truncated).unwrap_or_else(default),
+        ValueKind::String => {
+            let text = value.as_str().unwrap_or_default().trim().replace('_', "");
+            let base = base.filter(|base| (2..=36).contains(base)).unwrap_or(10);
+            let whole = i128::from_str_radix(&text, base).ok().map(Value::from);
+            whole.or_else(|| text.parse().ok().and_then(truncated)).unwrap_or_else(default)
         }
-        state.consume_fuel(1 + (length / 64) as u64)?;
+        _ => default(),
     }
-    static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(Environment::empty);
-    static PLUS: LazyLock<Expression<'static, 'static>> =
-        LazyLock::new(|| ENVIRONMENT.compile_expression("left + right").expect("a valid expression"));
-    PLUS.eval(context! { left, right })
+}
+
+pub fn float(value: &Value, default: Option<Value>) -> Value {
+    let number = match value.kind() {
+        ValueKind::String => value.as_str().unwrap_or_default().trim().replace('_', "").parse().ok(),
+        ValueKind::Number | ValueKind::Bool => f64::try_from(value.clone()).ok(),
+        _ => None,
+    };
+    number.map(Value::from).or(default).unwrap_or_else(|| Value::from(0.0))
+}
+
+/// Runs of letters, digits and underscores.
+pub fn word_count(text: &str) -> usize {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).count()
+}
+
+/// An undefined value can be iterated and has a length, none cannot and has not.
+pub fn is_iterable(value: &Value) -> bool {
+    use ValueKind::{Iterable, Map, Seq, String, Undefined};
+    matches!(value.kind(), String | Seq | Map | Iterable | Undefined)
+}
+
+pub fn is_sequence(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Undefined)
+}
+
+/// Functions are plain objects, as namespaces are; a macro shows itself only when printed.
+pub fn is_callable(value: &Value) -> bool {
+    match value.kind() {
+        ValueKind::Plain => !super::space::is_namespace(value),
+        ValueKind::Map => value.to_string().starts_with("<macro "),
+        _ => false,
+    }
+}
+
+pub fn center(state: &State, value: &Value, width: Option<usize>) -> Result<Value, Error> {
+    justify(state, &string(value), "center", &[Value::from(width.unwrap_or(80))])
 }
 
 fn string_method(state: &State, text: &str, name: &str, args: &[Value]) -> Option<Result<Value, Error>> {
     Some(match name {
         "strip" | "lstrip" | "rstrip" => strip_method(text, name, args),
-        "removeprefix" => from_args(args).map(|(prefix,): (&str,)| text.strip_prefix(prefix).unwrap_or(text).into()),
-        "removesuffix" => from_args(args).map(|(suffix,): (&str,)| text.strip_suffix(suffix).unwrap_or(text).into()),
+        "removeprefix" => {
+            from_args(args).map(|(prefix,): (&str,)| text.strip_prefix(prefix).unwrap_or(text).into())
+        }
+        "removesuffix" => {
+            from_args(args).map(|(suffix,): (&str,)| text.strip_suffix(suffix).unwrap_or(text).into())
+        }
         "partition" | "rpartition" => partition(text, name == "partition", args),
         "split" | "rsplit" => split(text, name == "split", args),
         "splitlines" => split_lines(text, args),
@@ -53,6 +113,7 @@ fn string_method(state: &State, text: &str, name: &str, args: &[Value]) -> Optio
         "swapcase" => from_args(args).map(|()| swap_case(text).into()),
         "casefold" => from_args(args).map(|()| text.to_lowercase().into()),
         "ljust" | "rjust" | "center" | "zfill" => justify(state, text, name, args),
+        "format" => return bounded_widths(text).err().map(Err),
         "index" | "rindex" => index(text, name == "index", args),
         _ => return None,
     })
@@ -66,7 +127,11 @@ fn is_space(c: char) -> bool {
 fn strip<'a>(text: &'a str, chars: Option<&str>, left: bool, right: bool) -> &'a str {
     let blank = |c: char| chars.map_or_else(|| is_space(c), |set| set.contains(c));
     let text = if left { text.trim_start_matches(blank) } else { text };
-    if right { text.trim_end_matches(blank) } else { text }
+    if right {
+        text.trim_end_matches(blank)
+    } else {
+        text
+    }
 }
 
 fn strip_method(text: &str, name: &str, args: &[Value]) -> Result<Value, Error> {
@@ -174,7 +239,11 @@ fn title(text: &str) -> String {
 
 fn swap_case(text: &str) -> String {
     let swap = |c: char| -> String {
-        if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() }
+        if c.is_uppercase() {
+            c.to_lowercase().collect()
+        } else {
+            c.to_uppercase().collect()
+        }
     };
     text.chars().map(swap).collect()
 }
@@ -206,4 +275,11 @@ fn index(text: &str, first: bool, args: &[Value]) -> Result<Value, Error> {
     found
         .map(|at| Value::from(text[..at].chars().count()))
         .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "substring not found"))
+}
+
+fn list_index(list: &Value, args: &[Value]) -> Result<Value, Error> {
+    let (what,): (&Value,) = from_args(args)?;
+    let mut items = list.try_iter()?;
+    let found = items.position(|item| item == *what);
+    found.map(Value::from).ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the value is not in the list"))
 }

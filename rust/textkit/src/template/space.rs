@@ -56,6 +56,10 @@ pub fn namespace(first: Option<Value>, named: Kwargs) -> Result<Value, Error> {
     Ok(Value::from_object(space))
 }
 
+pub fn is_namespace(value: &Value) -> bool {
+    value.downcast_object_ref::<Space>().is_some()
+}
+
 /// `{% set variable.attribute = value %}`
 pub fn set(state: &State, variable: &str, attribute: &str, value: Value) -> Result<(), Error> {
     let target = state.lookup(variable).unwrap_or_default();
