@@ -158,18 +158,19 @@ async def read_request(reader):
 async def serve_one(reader, writer):
     method, path, headers, body = await read_request(reader)
     if method == "GET":
-        return await answer_json(writer, status_routes().get(path, {}))
+        await answer_json(writer, status_routes().get(path, {}))
+        return
     fields = json.loads(body)
     request = {"model": fields.get("model"), "path": path, "headers": headers, "length": len(body)}
     FACTS["served"] += 1
     work = asyncio.ensure_future(obey(str(fields["prompt"]).split(), request, writer))
     gone = asyncio.ensure_future(reader.read(1))
     await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
-    if not work.done():
+    # Who writes to a front that left may learn it before the reader does.
+    if not work.done() or isinstance(work.exception(), ConnectionError):
         FACTS["left"] += 1
-        work.cancel()
+    work.cancel()
     gone.cancel()
-    return None
 
 
 async def on_connection(reader, writer):

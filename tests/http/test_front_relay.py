@@ -98,16 +98,15 @@ def test_a_chunked_request_body(front):
 
 @pytest.mark.parametrize("prompt", ["hang", "stream 1000 0.05"])
 def test_a_client_that_leaves_ends_the_workers_request(front, prompt):
-    left = front.worker()["engine"]["left"]
+    before = front.worker()["engine"]
     client = front.raw()
     body = json.dumps({"prompt": prompt})
     client.send(post_head("/v1/completions", len(body)) + body)
-    served = front.worker()["engine"]["served"]
-    assert eventually(lambda: front.worker()["engine"]["served"] >= served)
+    assert eventually(lambda: front.worker()["engine"]["served"] == before["served"] + 1)
     if prompt != "hang":
         client.read_until(b'"index": 1')
     client.reset()
-    assert eventually(lambda: front.worker()["engine"]["left"] == left + 1, 2)
+    assert eventually(lambda: front.worker()["engine"]["left"] == before["left"] + 1, 2)
 
 
 def test_a_client_that_does_not_read_holds_the_worker_back_and_nobody_else(front):

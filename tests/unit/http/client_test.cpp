@@ -135,6 +135,7 @@ TEST_P(Clients, GiveUpAfterTheTimeout) {
   send(std::move(request), outcome);
   ASSERT_TRUE(eventually([&] { return outcome.ended.load(); }));
   EXPECT_THAT(outcome.error, HasSubstr("too long"));
+  server->stop();
 }
 
 TEST_P(Clients, CancelIsSeenByTheServerAtOnce) {
@@ -152,6 +153,7 @@ TEST_P(Clients, CancelIsSeenByTheServerAtOnce) {
   loop.post([&] { call->cancel(); });
   EXPECT_TRUE(eventually([&] { return left.load(); }, 500));
   EXPECT_FALSE(outcome.ended);
+  server->stop();
 }
 
 TEST_P(Clients, APausedCallHoldsTheServerBack) {

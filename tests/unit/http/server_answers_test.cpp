@@ -41,6 +41,11 @@ struct Held {
     return last;
   }
 
+  void forget() {
+    const std::lock_guard lock(mutex);
+    last = nullptr;
+  }
+
   std::mutex mutex;
   std::shared_ptr<Exchange> last;
   std::atomic<int> left{0};
@@ -61,7 +66,7 @@ TEST(ServerAnswers, PiecesAreChunksInOrder) {
   EXPECT_EQ(client.read_until("0\r\n\r\n"),
             "3\r\none\r\n11\r\n" + std::string(17, 'x') + "\r\n0\r\n\r\n");
   EXPECT_EQ(held.left, 0);
-  held.last = nullptr;
+  held.forget();
   client.send(kGet);  // the connection is clean
   held.wait()->respond(plain(200, "again"));
   EXPECT_THAT(client.read_answer(), EndsWith("again"));
@@ -208,7 +213,7 @@ TEST(ServerAnswers, AReaderWithoutProgressIsCutAfterTheTimeout) {
   exchange->write(std::string(32 << 20, 'x'));
   EXPECT_FALSE(eventually([&] { return held.left == 1; }, 500));
   EXPECT_TRUE(eventually([&] { return held.left == 1; }));
-  held.last = nullptr;
+  held.forget();
   RawClient other(server.port());  // and nobody else is
   other.send(kGet);
   held.wait()->respond(plain(200, "fine"));
