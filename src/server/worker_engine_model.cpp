@@ -54,9 +54,10 @@ class EngineModel final : public WorkerModel {
     facts_.vocab_size = loaded_.config.vocab_size;
     facts_.weight_bytes = loaded_.weight_bytes;
     if (options.scripted_model.empty()) return;
-    scripts_.emplace(options.scripted_model, [this](std::string_view text) {
-      return loaded_.tokenizer->encode(text, false, true);
-    });
+    scripts_.emplace(options.scripted_model,
+                     ScriptBook::Vocabulary{
+                         [this](std::string_view text) { return encode(text, false, true); },
+                         [this](unsigned char byte) { return byte_token(byte); }});
   }
 
   const ModelFacts& facts() const override { return facts_; }
@@ -120,6 +121,14 @@ class EngineModel final : public WorkerModel {
   }
 
  private:
+  core::TokenId byte_token(unsigned char byte) const {
+    for (core::TokenId id = 0; id < facts_.vocab_size; ++id) {
+      const std::string bytes = token_bytes(id);
+      if (bytes.size() == 1 && static_cast<unsigned char>(bytes[0]) == byte) return id;
+    }
+    throw Error(ErrorKind::kConfig, "This model has no token of the byte that a script wants.");
+  }
+
   engine::LoadedModel loaded_;
   ModelFacts facts_;
   std::optional<ScriptBook> scripts_;

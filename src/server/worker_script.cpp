@@ -11,25 +11,32 @@ namespace {
 
 namespace json = boost::json;
 
-void append(const json::value& step, const ScriptBook::Encode& encode,
-            std::vector<core::TokenId>& ids) {
-  if (step.is_int64()) {
-    ids.push_back(static_cast<core::TokenId>(step.get_int64()));
-    return;
-  }
-  if (step.is_string()) {
-    for (const core::TokenId id : encode(step.get_string())) ids.push_back(id);
-    return;
-  }
-  for (const char byte : api::as_string(api::as_object(step, "script").at("bytes"), "bytes")) {
-    for (const core::TokenId id : encode(std::string_view(&byte, 1))) ids.push_back(id);
+using Vocabulary = ScriptBook::Vocabulary;
+
+void append_bytes(const json::object& step, const Vocabulary& vocabulary,
+                  std::vector<core::TokenId>& ids) {
+  api::Fields fields(step, "script");
+  const std::string bytes = fields.string("bytes").value_or("");
+  const auto count = static_cast<std::size_t>(
+      fields.integer("count").value_or(static_cast<std::int64_t>(bytes.size())));
+  for (const char byte : bytes.substr(0, count)) {
+    ids.push_back(vocabulary.byte_token(static_cast<unsigned char>(byte)));
   }
 }
 
-ScriptBook::Script read_script(api::Fields& fields, const ScriptBook::Encode& encode) {
+ScriptBook::Script read_script(api::Fields& fields, const Vocabulary& vocabulary) {
   ScriptBook::Script script;
-  if (const json::array* steps = fields.array("script")) {
-    for (const json::value& step : *steps) append(step, encode, script.ids);
+  const json::array* steps = fields.array("script");
+  if (steps == nullptr) api::refuse("script", "is missing");
+  for (const json::value& step : *steps) {
+    if (step.is_object()) {
+      append_bytes(step.get_object(), vocabulary, script.ids);
+    } else if (step.is_string()) {
+      const std::vector<core::TokenId> ids = vocabulary.encode(step.get_string());
+      script.ids.insert(script.ids.end(), ids.begin(), ids.end());
+    } else {
+      script.ids.push_back(static_cast<core::TokenId>(api::as_integer(step, "script")));
+    }
   }
   script.fail_after = static_cast<int>(fields.integer("fail_after").value_or(-1));
   return script;
@@ -37,7 +44,7 @@ ScriptBook::Script read_script(api::Fields& fields, const ScriptBook::Encode& en
 
 }  // namespace
 
-ScriptBook::ScriptBook(const std::string& file, const Encode& encode) {
+ScriptBook::ScriptBook(const std::string& file, const Vocabulary& vocabulary) {
   std::ifstream lines(file);
   if (!lines) throw Error(ErrorKind::kConfig, "Cannot read the scripts in " + file, "scripted_model");
   for (std::string line; std::getline(lines, line);) {
@@ -45,7 +52,7 @@ ScriptBook::ScriptBook(const std::string& file, const Encode& encode) {
     const json::object object = api::parse_object(line, "A line of " + file);
     api::Fields fields(object);
     std::string name = fields.string("name").value_or("");
-    scripts_[std::move(name)] = read_script(fields, encode);
+    scripts_[std::move(name)] = read_script(fields, vocabulary);
   }
 }
 
