@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/errors.h"
+#include "sample/row_loops.h"
 #include "sample/row_math.h"
 
 namespace bodega::sample {
@@ -30,6 +31,10 @@ class Contest {
     }
   }
 
+  void enter_all(std::span<const float> logits, std::size_t from, std::size_t to) {
+    for (std::size_t id = from; id < to; ++id) enter(static_cast<TokenId>(id), logits[id]);
+  }
+
   double score() const { return score_; }
   TokenId winner() const { return winner_; }
   const NoiseKey& key() const { return key_; }
@@ -41,29 +46,6 @@ class Contest {
   double score_ = -std::numeric_limits<double>::infinity();
   TokenId winner_ = -1;
 };
-
-constexpr int kChunk = 1024;  // ids whose noise is drawn at once
-constexpr int kGroup = 16;
-
-// Bit i of the result: group i of the chunk may hold an id that beats `score`. An id wins only when
-// -log1p(-u) <= exp(x - score), and -log1p(-u) >= u >= word / 2^32, so most ids are ruled out by
-// their first word; the margin covers the rounding of this float estimate.
-std::uint64_t possible_groups(const float* logits, const std::uint32_t* words, float best,
-                              float scale, float score) {
-  constexpr float kMargin = 1.0001F * 0x1.0p32F;
-  std::uint64_t groups = 0;
-  for (int group = 0; group < kChunk / kGroup; ++group) {
-    int hits = 0;
-    for (int i = group * kGroup; i < (group + 1) * kGroup; ++i) {
-      const float x = (logits[i] - best) * scale - score;
-      const float bound = exp_negative(x < 0.0F ? x : 0.0F) * kMargin;
-      // Half of the word fits a signed conversion, which every instruction set has.
-      hits |= 2.0F * static_cast<float>(static_cast<std::int32_t>(words[i] >> 1)) <= bound;
-    }
-    groups |= static_cast<std::uint64_t>(hits) << group;
-  }
-  return groups;
-}
 
 }  // namespace
 
@@ -96,22 +78,20 @@ TokenId Sampler::sample_all(std::span<const float> logits, float best, const Row
   Contest contest(row, best);
   const TokenId favourite = argmax(logits);
   contest.enter(favourite, best);
+  const RowLoops& loops = row_loops();
   const float scale = 1.0F / row.params->temperature;
-  const int size = static_cast<int>(logits.size());
-  std::array<std::uint32_t, kChunk> words;
-  int start = 0;
-  for (; start + kChunk <= size; start += kChunk) {
-    noise_words(contest.key(), static_cast<std::uint32_t>(start / 4), kChunk / 4, words.data());
-    std::uint64_t groups = possible_groups(logits.data() + start, words.data(), best, scale,
-                                           static_cast<float>(contest.score()));
-    for (; groups != 0; groups &= groups - 1) {
-      const int first = start + kGroup * std::countr_zero(groups);
-      for (int id = first; id < first + kGroup; ++id) {
-        contest.enter(id, logits[static_cast<std::size_t>(id)]);
-      }
+  std::array<std::uint32_t, kNoiseChunk> words;
+  std::size_t start = 0;
+  for (; start + kNoiseChunk <= logits.size(); start += kNoiseChunk) {
+    loops.noise_chunk(contest.key(), static_cast<std::uint32_t>(start), words.data());
+    std::uint64_t blocks = loops.possible_winners(logits.data() + start, words.data(), best, scale,
+                                                  static_cast<float>(contest.score()));
+    for (; blocks != 0; blocks &= blocks - 1) {
+      const auto block = static_cast<std::size_t>(std::countr_zero(blocks));
+      contest.enter_all(logits, start + kLanes * block, start + kLanes * (block + 1));
     }
   }
-  for (; start < size; ++start) contest.enter(start, logits[static_cast<std::size_t>(start)]);
+  contest.enter_all(logits, start, logits.size());
   return contest.winner();
 }
 

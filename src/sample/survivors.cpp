@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sample/exp_negative.h"
+#include "sample/row_loops.h"
 #include "sample/row_math.h"
 
 namespace bodega::sample {
@@ -11,20 +13,24 @@ namespace {
 
 using Iterator = std::vector<Candidate>::iterator;
 
-// Appends the ids with a logit of at least `lowest`.
-void collect(std::span<const float> logits, float lowest, std::vector<Candidate>& out) {
-  constexpr std::size_t kBlock = 16;
-  out.clear();
-  std::size_t i = 0;
-  auto take = [&](std::size_t index) {
-    if (logits[index] >= lowest) out.push_back({static_cast<TokenId>(index), logits[index], 0});
-  };
-  for (; i + kBlock <= logits.size(); i += kBlock) {
-    int hits = 0;
-    for (std::size_t j = 0; j < kBlock; ++j) hits |= logits[i + j] >= lowest;
-    for (std::size_t j = 0; hits != 0 && j < kBlock; ++j) take(i + j);
+// Calls take(id, logit) for every id with a logit above `bound`, in order. `bound` may be raised on
+// the way.
+template <typename Take>
+void for_each_above(std::span<const float> row, const float& bound, Take take) {
+  const auto find = row_loops().block_above;
+  for (std::size_t i = find(row.data(), 0, row.size(), bound); i < row.size();
+       i = find(row.data(), i + kLanes, row.size(), bound)) {
+    for (std::size_t j = i; j < std::min(i + kLanes, row.size()); ++j) {
+      if (row[j] > bound) take(static_cast<TokenId>(j), row[j]);
+    }
   }
-  for (; i < logits.size(); ++i) take(i);
+}
+
+// The ids with a logit of at least `lowest`.
+void collect(std::span<const float> logits, float lowest, std::vector<Candidate>& out) {
+  out.clear();
+  const float below = std::nextafter(lowest, -std::numeric_limits<float>::infinity());
+  for_each_above(logits, below, [&](TokenId id, float logit) { out.push_back({id, logit}); });
 }
 
 double weigh(Iterator first, Iterator last, float best, float scale) {
@@ -79,21 +85,33 @@ double collect_nucleus(std::span<const float> logits, float best,
   return total;
 }
 
-void keep_typical(double typical_p, std::vector<Candidate>& candidates) {
+void keep_typical(float best, const core::SamplingParams& params,
+                  std::vector<Candidate>& candidates) {
   const double total = mass_of(candidates.begin(), candidates.end());
+  const double log_total = std::log(total);
+  auto information = [&](const Candidate& c) {  // -log p
+    const double x = (static_cast<double>(c.logit) - static_cast<double>(best)) /
+                     static_cast<double>(params.temperature);
+    return log_total - x;
+  };
   double entropy = 0;
   for (const Candidate& c : candidates) {
-    const double p = static_cast<double>(c.mass) / total;
-    if (p > 0) entropy -= p * std::log(p);
+    entropy += static_cast<double>(c.mass) / total * information(c);
   }
-  auto surprise = [&](const Candidate& c) {
-    return std::abs(-std::log(static_cast<double>(c.mass) / total) - entropy);
-  };
-  keep_mass(candidates, typical_p * total, [&](const Candidate& a, const Candidate& b) {
-    const double x = surprise(a);
-    const double y = surprise(b);
-    return x != y ? x < y : better(a, b);
-  });
+  for (Candidate& c : candidates) {
+    c.surprise = static_cast<float>(std::abs(information(c) - entropy));
+  }
+  keep_mass(candidates, static_cast<double>(params.typical_p) * total,
+            [](const Candidate& a, const Candidate& b) {
+              return a.surprise != b.surprise ? a.surprise < b.surprise : better(a, b);
+            });
+}
+
+// What min_p and the e^-30 rule leave: both compare with the best id alone.
+double lowest_logit(float best, const core::SamplingParams& params) {
+  double below = kNeverBelow;
+  if (params.min_p > 0.0F) below = std::max(below, std::log(static_cast<double>(params.min_p)));
+  return static_cast<double>(best) + below * static_cast<double>(params.temperature);
 }
 
 }  // namespace
@@ -105,6 +123,7 @@ bool filters(const core::SamplingParams& params) {
 void find_survivors(std::span<const float> logits, float best, const core::SamplingParams& params,
                     std::vector<Candidate>& out) {
   const float scale = 1.0F / params.temperature;
+  const double lowest = lowest_logit(best, params);
   double total = 0;
   if (params.top_k > 0) {
     find_top(logits, params.top_k, out);
@@ -112,27 +131,20 @@ void find_survivors(std::span<const float> logits, float best, const core::Sampl
   } else if (params.top_p < 1.0F) {
     total = collect_nucleus(logits, best, params, out);
   } else {
-    collect(logits, best + static_cast<float>(kNeverBelow) * params.temperature, out);
+    collect(logits, static_cast<float>(lowest), out);
     weigh(out.begin(), out.end(), best, scale);
   }
   if (params.top_p < 1.0F) keep_mass(out, total * static_cast<double>(params.top_p), better);
-  double lowest = kNeverBelow * static_cast<double>(params.temperature);
-  if (params.min_p > 0.0F) {
-    lowest = std::max(lowest, std::log(static_cast<double>(params.min_p)) *
-                                  static_cast<double>(params.temperature));
-  }
-  std::erase_if(out, [&](const Candidate& c) {
-    return static_cast<double>(c.logit) - static_cast<double>(best) < lowest;
-  });
-  if (params.typical_p < 1.0F) keep_typical(static_cast<double>(params.typical_p), out);
+  std::erase_if(out, [&](const Candidate& c) { return static_cast<double>(c.logit) < lowest; });
+  if (params.typical_p < 1.0F) keep_typical(best, params, out);
 }
 
 void find_top(std::span<const float> row, int k, std::vector<Candidate>& out) {
-  constexpr std::size_t kBlock = 16;
   const auto wanted = static_cast<std::size_t>(std::max(k, 0));
   const std::size_t room = std::max<std::size_t>(2 * wanted, 256);
   float above = -std::numeric_limits<float>::infinity();
   out.clear();
+  if (wanted == 0) return;
   auto shrink = [&] {
     if (out.size() <= wanted) return;
     const auto end = out.begin() + static_cast<std::ptrdiff_t>(wanted);
@@ -140,15 +152,10 @@ void find_top(std::span<const float> row, int k, std::vector<Candidate>& out) {
     out.erase(end, out.end());
     above = out.back().logit;  // a later id with the same logit is worse
   };
-  for (std::size_t i = 0; wanted > 0 && i < row.size(); i += kBlock) {
-    const std::size_t end = std::min(i + kBlock, row.size());
-    int hits = 0;
-    for (std::size_t j = i; j < end; ++j) hits |= row[j] > above;
-    for (std::size_t j = i; hits != 0 && j < end; ++j) {
-      if (row[j] > above) out.push_back({static_cast<TokenId>(j), row[j], 0});
-    }
+  for_each_above(row, above, [&](TokenId id, float logit) {
+    out.push_back({id, logit});
     if (out.size() >= room) shrink();
-  }
+  });
   shrink();
   std::sort(out.begin(), out.end(), better);
 }

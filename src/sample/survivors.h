@@ -15,7 +15,8 @@ inline constexpr double kNeverBelow = -30.0;
 struct Candidate {
   TokenId id = 0;
   float logit = 0;
-  float mass = 0;  // exp((logit - best) / temperature), not normalised
+  float mass = 0;      // exp((logit - best) / temperature), not normalised
+  float surprise = 0;  // |-log p - entropy|, for typical_p only
 };
 
 // Higher logit first, then lower id: the one order in which ids are better or worse.

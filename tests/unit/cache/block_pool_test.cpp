@@ -7,6 +7,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "../support/effort.h"
+
 namespace bodega::cache {
 namespace {
 
@@ -87,7 +89,7 @@ TEST(BlockPool, AgreesWithTheReferenceOnRandomOperations) {
   constexpr int kBlocks = 23;
   BlockPool pool(kBlocks);
   ReferencePool reference(kBlocks);
-  for (int step = 0; step < 300'000; ++step) {
+  for (int step = 0; step < effort(300'000); ++step) {
     const auto block = static_cast<BlockId>(random() % kBlocks);
     const bool held = pool.references(block) > 0;
     switch (random() % 5) {

@@ -9,6 +9,8 @@
 #include <random>
 #include <set>
 
+#include "../support/effort.h"
+
 namespace bodega::cache {
 namespace {
 
@@ -218,7 +220,7 @@ class KvCacheProperty : public testing::TestWithParam<PrefixIndex::ChainHash> {
 TEST_P(KvCacheProperty, EveryHitHoldsExactlyTheTokensAskedFor) {
   const bool exact = GetParam() == &PrefixIndex::chain;
   int hits = 0;
-  for (int step = 0; step < 60'000; ++step) {
+  for (int step = 0; step < effort(60'000); ++step) {
     if (live_.size() < 6 && random_() % 3 == 0) {
       start(exact);
       if (!live_.empty()) hits += live_.back().computed > 0;
@@ -235,7 +237,7 @@ TEST_P(KvCacheProperty, EveryHitHoldsExactlyTheTokensAskedFor) {
     for (const Live& live : live_) tables.push_back(&live.table);
     ASSERT_NO_THROW(cache_.check(tables));
   }
-  EXPECT_GT(hits, exact ? 1000 : 100);
+  EXPECT_GT(hits, effort(exact ? 1000 : 100));
 }
 
 INSTANTIATE_TEST_SUITE_P(Hashes, KvCacheProperty, testing::Values(&PrefixIndex::chain, &two_bits),

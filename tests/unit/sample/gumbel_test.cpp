@@ -32,15 +32,6 @@ TEST(Gumbel, IsTheDocumentedFunction) {
   }
 }
 
-TEST(Gumbel, WordsInBulkAreTheSame) {
-  const NoiseKey key{99, 1, 7};
-  std::vector<std::uint32_t> words(400);
-  noise_words(key, 5, 100, words.data());
-  for (std::uint32_t i = 0; i < 400; ++i) {
-    ASSERT_EQ(words[i], philox({5 + i / 4, 7, 1, 0}, {99, 0})[i % 4]);
-  }
-}
-
 TEST(Gumbel, HasTheRightDistribution) {
   constexpr int kDraws = 200'000;
   std::vector<double> draws;

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "sample/exp_negative.h"
 #include "sample/logprobs.h"
 
 namespace bodega::sample {

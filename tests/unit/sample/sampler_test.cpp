@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "../support/effort.h"
 #include "base/errors.h"
 #include "reference.h"
 
@@ -27,7 +28,7 @@ TEST(Sampler, GreedyTakesTheLowestIdAmongTheBest) {
 TEST(Sampler, EqualsTheReferenceToTheToken) {
   std::mt19937 random(23);
   Sampler sampler;
-  for (int trial = 0; trial < 600; ++trial) {
+  for (int trial = 0; trial < effort(600); ++trial) {
     const int vocab = 1 + static_cast<int>(random() % 6000);
     const std::vector<float> logits = reference::random_logits(random, vocab);
     core::SamplingParams params;
@@ -55,7 +56,7 @@ TEST(Sampler, EqualsTheReferenceOnFlatRows) {
   for (const float temperature : {0.5F, 1.0F, 2.0F}) {
     params.temperature = temperature;
     const std::vector<float> logits(5000, 1.5F);
-    for (int position = 0; position < 60; ++position) {
+    for (int position = 0; position < effort(60); ++position) {
       Row row = row_of(logits, params);
       row.position = position;
       ASSERT_EQ(sampler.sample(row), reference::sample(row));
@@ -144,7 +145,7 @@ TEST(Sampler, SeedChoiceAndPositionDecideAndNothingElse) {
 TEST(Sampler, PenaltiesMatchTheReference) {
   std::mt19937 random(77);
   Sampler sampler;
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < effort(200); ++trial) {
     const std::vector<float> logits = reference::random_logits(random, 500);
     std::vector<TokenId> prompt(50);
     for (TokenId& id : prompt) id = static_cast<TokenId>(random() % 500);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../support/effort.h"
 #include "reference.h"
 #include "sample/row_math.h"
 
@@ -68,7 +69,7 @@ TEST(Survivors, NothingFarBelowTheBestIsLeft) {
 
 TEST(Survivors, MatchTheReferenceOnRandomRows) {
   std::mt19937 random(17);
-  for (int trial = 0; trial < 1500; ++trial) {
+  for (int trial = 0; trial < effort(1500); ++trial) {
     const std::vector<float> logits =
         reference::random_logits(random, 1 + static_cast<int>(random() % 3000));
     core::SamplingParams params;
@@ -90,7 +91,7 @@ TEST(Survivors, MatchTheReferenceOnRandomRows) {
 
 TEST(FindTop, MatchesASort) {
   std::mt19937 random(5);
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < effort(300); ++trial) {
     std::vector<float> row(1 + random() % 5000);
     for (float& x : row) x = static_cast<float>(random() % 50);  // many ties
     const int k = static_cast<int>(random() % 600);

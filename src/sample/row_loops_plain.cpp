@@ -1,0 +1,7 @@
+#include "sample/row_loops_body.h"
+
+namespace bodega::sample {
+
+const RowLoops& plain_row_loops() { return kRowLoops; }
+
+}  // namespace bodega::sample
