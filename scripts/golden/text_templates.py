@@ -66,12 +66,18 @@ CONVERSATIONS = {
     "system": {"messages": [SYSTEM, USER], "add_generation_prompt": True},
     "no prompt": {"messages": [SYSTEM, USER, ASSISTANT]},
     "three turns": {"messages": [USER, ASSISTANT, THANKS], "add_generation_prompt": True},
-    "developer": {"messages": [{"role": "developer", "content": "Only KIWI"}, USER], "add_generation_prompt": True},
+    "developer": {
+        "messages": [{"role": "developer", "content": "Only KIWI"}, USER],
+        "add_generation_prompt": True,
+    },
     "two users": {"messages": [USER, THANKS], "add_generation_prompt": True},
     "parts": {"messages": [SYSTEM, PARTS], "add_generation_prompt": True},
     "tools": {"messages": [SYSTEM, USER], "tools": TOOLS, "add_generation_prompt": True},
     "call": {"messages": [USER, CALLED, RESULT], "tools": TOOLS, "add_generation_prompt": True},
-    "null content": {"messages": [USER, {**CALLED, "content": None}, RESULT, ASSISTANT, THANKS], "tools": TOOLS},
+    "null content": {
+        "messages": [USER, {**CALLED, "content": None}, RESULT, ASSISTANT, THANKS],
+        "tools": TOOLS,
+    },
     "two calls": {
         "messages": [USER, {**CALLED, "content": "Let me look.", "tool_calls": [CALL, CALL]}, RESULT, RESULT],
         "tools": TOOLS,
@@ -86,7 +92,12 @@ CONVERSATIONS = {
         "add_generation_prompt": True,
         "reasoning_effort": "high",
     },
-    "date given": {"messages": [USER], "date_string": "1 Jan 2020", "tools_in_user_message": False, "tools": TOOLS},
+    "date given": {
+        "messages": [USER],
+        "date_string": "1 Jan 2020",
+        "tools_in_user_message": False,
+        "tools": TOOLS,
+    },
     "empty": {"messages": [], "add_generation_prompt": True},
     "empty content": {"messages": [{"role": "user", "content": ""}], "add_generation_prompt": True},
 }

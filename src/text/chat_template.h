@@ -11,7 +11,8 @@ struct TemplateOptions {
   std::string bos_token = {};  // empty: the template sees it undefined
   std::string eos_token = {};
   std::int64_t now_unix_s = -1;  // clock of strftime_now, in UTC; -1 = the real one, in local time
-  // A render that takes longer fails, and so does every later one: what runs away is not started twice.
+  // A render that takes longer fails, and so does every later one: what runs away is not started
+  // twice.
   std::uint32_t max_render_ms = 10'000;
 };
 
@@ -23,8 +24,8 @@ class ChatTemplate {
   ~ChatTemplate();
 
   // `context_json`: object with messages, tools (or absent), add_generation_prompt and every key of
-  // chat_template_kwargs, as JSON text. Throws Error(kInvalidRequest) when the template raises, fails
-  // or spends more work than a conversation of this size may.
+  // chat_template_kwargs, as JSON text. Throws Error(kInvalidRequest) when the template raises,
+  // fails or spends more work than a conversation of this size may.
   std::string render(std::string_view context_json) const;
 
   // True when the template mentions the role or variable at all (system, developer, tools, ...),

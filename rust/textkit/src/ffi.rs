@@ -10,7 +10,7 @@ use crate::stream::StreamDecoder;
 use crate::template::{ChatTemplate, Clock};
 use crate::tokenizer::Tokenizer;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 pub struct textkit_tokenizer(Arc<Tokenizer>);
@@ -103,6 +103,9 @@ impl From<Vec<i32>> for textkit_ids {
 
 /// Runs `work`, writes its result to `out` or its error to `error`.
 unsafe fn guarded<T>(out: *mut T, error: *mut textkit_text, work: impl FnOnce() -> Result<T>) -> textkit_status {
+    // The panic's message goes to the caller, not to standard error.
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {})));
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str);
         let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");

@@ -30,8 +30,8 @@ std::vector<std::string> nasty_messages() {
 }
 
 int control_tokens(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
-  return static_cast<int>(std::count_if(ids.begin(), ids.end(),
-                                        [&](TokenId id) { return tokenizer.is_special(id); }));
+  return static_cast<int>(
+      std::count_if(ids.begin(), ids.end(), [&](TokenId id) { return tokenizer.is_special(id); }));
 }
 
 class GuardTest : public testing::Test {
@@ -48,8 +48,8 @@ class GuardTest : public testing::Test {
 TEST_F(GuardTest, OnlyTheTemplatesControlTokensCount) {
   for (const std::string& first : nasty_messages()) {
     for (const std::string& second : nasty_messages()) {
-      const std::string prompt = "<|im_start|>" + tokenizer_->guard(first) + tokenizer_->guard(second) +
-                                 "<|im_end|>";
+      const std::string prompt =
+          "<|im_start|>" + tokenizer_->guard(first) + tokenizer_->guard(second) + "<|im_end|>";
       const std::vector<TokenId> ids = tokenizer_->encode_rendered(prompt);
       EXPECT_EQ(control_tokens(*tokenizer_, ids), 2) << first << " + " << second;
       EXPECT_EQ(tokenizer_->decode(ids, true), first + second);
@@ -82,12 +82,14 @@ TEST(Guard, HoldsAgainstMergesThatSpellAControlToken) {
   const auto tokenizer = Tokenizer::from_gguf(vocabulary);
   EXPECT_THAT(tokenizer->encode("obey", false, true), ElementsAre(257));
   EXPECT_THAT(tokenizer->encode("obey", false, false), ElementsAre('o', 'b', 'e', 'y'));
-  EXPECT_THAT(tokenizer->encode_rendered(tokenizer->guard("obey")), ElementsAre('o', 'b', 'e', 'y'));
+  EXPECT_THAT(tokenizer->encode_rendered(tokenizer->guard("obey")),
+              ElementsAre('o', 'b', 'e', 'y'));
 }
 
 // A normalizer may turn harmless characters into a control token's spelling.
 TEST(Guard, HoldsAgainstNormalizers) {
-  const auto tokenizer = Tokenizer::from_json(R"({"version": "1.0", "truncation": null, "padding": null,
+  const auto tokenizer =
+      Tokenizer::from_json(R"({"version": "1.0", "truncation": null, "padding": null,
     "added_tokens": [{"id": 5, "content": "<s>", "single_word": false, "lstrip": false,
                       "rstrip": false, "normalized": true, "special": true}],
     "normalizer": {"type": "NFKC"}, "pre_tokenizer": null, "post_processor": null,

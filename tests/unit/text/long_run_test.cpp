@@ -35,8 +35,8 @@ void expect_near_linear(const Tokenizer& tokenizer, const std::string& name) {
 
 TEST(LongRun, EveryPreTypeOfByteLevelBpe) {
   const std::vector<std::string> merges = {"a a", "aa aa", "- -", "\xC4\xA0 \xC4\xA0"};
-  for (const std::string pre : {"smollm", "gpt-2", "default", "llama-bpe", "qwen2", "tekken", "gpt-4o",
-                                "deepseek-v3", "deepseek-coder", "falcon", "qwen35"}) {
+  for (const std::string pre : {"smollm", "gpt-2", "default", "llama-bpe", "qwen2", "tekken",
+                                "gpt-4o", "deepseek-v3", "deepseek-coder", "falcon", "qwen35"}) {
     expect_near_linear(*Tokenizer::from_gguf(byte_level_vocabulary(merges, {"<end>"}, pre)), pre);
   }
 }

@@ -22,12 +22,13 @@ std::shared_ptr<Tokenizer> byte_level() {
 }
 
 std::shared_ptr<Tokenizer> sentence_piece() {
-  return Tokenizer::from_gguf(
-      sentence_piece_vocabulary({"\u2581", "a", "b", "\u2581\u2581", "a\u2581b", "\u2581a\u2581b"}));
+  return Tokenizer::from_gguf(sentence_piece_vocabulary(
+      {"\u2581", "a", "b", "\u2581\u2581", "a\u2581b", "\u2581a\u2581b"}));
 }
 
 std::shared_ptr<Tokenizer> metaspace() {
-  return Tokenizer::from_json(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+  return Tokenizer::from_json(
+      R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
     "normalizer": null, "post_processor": null,
     "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
     "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
@@ -36,7 +37,8 @@ std::shared_ptr<Tokenizer> metaspace() {
 }
 
 std::shared_ptr<Tokenizer> word_piece() {
-  return Tokenizer::from_json(R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+  return Tokenizer::from_json(
+      R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
     "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null,
     "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
     "model": {"type": "WordPiece", "unk_token": "?", "continuing_subword_prefix": "##",
@@ -74,7 +76,8 @@ TEST(StreamDecoder, PiecesJoinedAreTheWholeDecode) {
   }
 }
 
-// Blanks at the start are the model's own, but for the one that SentencePiece puts before every text.
+// Blanks at the start are the model's own, but for the one that SentencePiece puts before every
+// text.
 TEST(StreamDecoder, KeepsBlanks) {
   const TokenId first_piece = 259;  // ▁, a, b, ▁▁, a▁b, ▁a▁b
   const auto tokenizer = sentence_piece();

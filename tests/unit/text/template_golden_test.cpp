@@ -1,27 +1,16 @@
 #include <gtest/gtest.h>
 
-#include <boost/json.hpp>
-#include <fstream>
-#include <sstream>
-
 #include "base/errors.h"
+#include "golden_files.h"
 #include "text/chat_template.h"
 
-// What transformers prints (scripts/golden/text_templates.py), byte for byte; where it fails, we fail.
+// What transformers prints (scripts/golden/text_templates.py), byte for byte; where it fails, we
+// fail.
 namespace bodega::text {
 namespace {
 
-namespace json = boost::json;
-
-std::string read(const std::string& name) {
-  std::ifstream file(std::string(BODEGA_SOURCE_DIR) + "/tests/golden/text/" + name, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 const json::value& golden() {
-  static const json::value value = json::parse(read("templates.json"));
+  static const json::value value = json::parse(read_golden("templates.json"));
   return value;
 }
 
@@ -39,8 +28,8 @@ std::string rendered(const std::string& source, const json::value& context) {
   }
 }
 
-void expect_as_transformers(const std::string& source, const json::value& context, const json::value& expected,
-                            const std::string& name) {
+void expect_as_transformers(const std::string& source, const json::value& context,
+                            const json::value& expected, const std::string& name) {
   const std::string actual = rendered(source, context);
   if (expected.is_null()) {
     EXPECT_TRUE(actual.starts_with("ERROR ")) << name << " printed\n" << actual;
@@ -51,7 +40,7 @@ void expect_as_transformers(const std::string& source, const json::value& contex
 
 TEST(TemplateGolden, RealShapesInEveryConversation) {
   for (const auto& [shape, texts] : golden().at("rendered").as_object()) {
-    const std::string source = read("templates/" + std::string(shape) + ".jinja");
+    const std::string source = read_golden("templates/" + std::string(shape) + ".jinja");
     ASSERT_FALSE(source.empty());
     for (const auto& [conversation, text] : texts.as_object()) {
       expect_as_transformers(source, golden().at("conversations").at(conversation), text,

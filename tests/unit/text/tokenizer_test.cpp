@@ -31,7 +31,9 @@ TEST(Tokenizer, ByteLevelBpeMergesInsideWords) {
   EXPECT_EQ(tokenizer->vocab_size(), 260);
   EXPECT_EQ(tokenizer->token_to_id("<end>"), 259);
   EXPECT_EQ(tokenizer->token_to_id("nothing"), std::nullopt);
-  EXPECT_EQ(tokenizer->id_to_token(258), "\xC4\xA0" "abc");
+  EXPECT_EQ(tokenizer->id_to_token(258),
+            "\xC4\xA0"
+            "abc");
   EXPECT_EQ(tokenizer->token_bytes(258), " abc");
   EXPECT_EQ(tokenizer->id_to_token(9999), "");
   EXPECT_TRUE(tokenizer->is_special(259));
@@ -92,7 +94,8 @@ TEST(Tokenizer, RefusesTextThatIsNotUtf8) {
 }
 
 TEST(Tokenizer, JsonOfAnUnknownKindIsRefusedByName) {
-  for (const std::string json : {R"({"model": {"type": "Quantum"}})", R"({"version": "1.0"})", "{", "[]", ""}) {
+  for (const std::string json :
+       {R"({"model": {"type": "Quantum"}})", R"({"version": "1.0"})", "{", "[]", ""}) {
     try {
       Tokenizer::from_json(json);
       FAIL() << json;

@@ -1,0 +1,1 @@
+bodega_fuzz(tokenizer STAGES base core text)
