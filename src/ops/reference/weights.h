@@ -2,7 +2,9 @@
 
 #include <mlx/mlx.h>
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ops/backend.h"
@@ -35,11 +37,13 @@ class Weights {
   Stored load_dense(const Matrix& matrix) const;
   Stored load_packed(const Matrix& matrix) const;
   Stored borrowed(MatrixId id) const;
+  bool packed_agrees(const Stored& stored, const WeightFormat& format);
 
   const Plan& plan_;
   mlx::core::Device device_;
   const Backend* backend_;
   std::vector<std::optional<Stored>> stored_;
+  std::map<std::string, bool> packed_agrees_;  // by format and shape
 };
 
 }  // namespace bodega::ops::reference
