@@ -24,6 +24,8 @@ struct Verb {
 constexpr auto kVerbs = std::to_array<Verb>({
     {"serve", "Serve models over HTTP", bodega::cli::add_serve},
     {"run", "Chat with a model in the terminal", bodega::cli::add_run},
+    {"doctor", "Measure this machine and check its kernels", bodega::cli::add_doctor},
+    {"inspect", "Show what a model needs and how it is computed", bodega::cli::add_inspect},
     {"bench", "Measure speed, in process or against a server", bodega::cli::add_bench},
     {"replay", "Run a logged request again and compare every token", bodega::cli::add_replay},
     {"worker", "Internal: run one model for the server", bodega::cli::add_worker, true},

@@ -16,6 +16,8 @@ using Run = std::function<int()>;
 Run add_serve(CLI::App& verb);
 Run add_run(CLI::App& verb);
 Run add_worker(CLI::App& verb);
+Run add_doctor(CLI::App& verb);
+Run add_inspect(CLI::App& verb);
 Run add_bench(CLI::App& verb);
 Run add_replay(CLI::App& verb);
 

@@ -1,0 +1,97 @@
+#include "engine/probe.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/thread_pool.h"
+#include "engine/model_runner.h"
+#include "model/checkpoint.h"
+#include "model/llama.h"
+
+namespace bodega::engine {
+namespace {
+
+constexpr int kContext = 1024;
+constexpr int kManyRows = 256;
+constexpr int kRepeats = 7;
+constexpr std::int64_t kKvBytes = std::int64_t{64} << 20;
+constexpr std::size_t kBufferBytes = std::size_t{256} << 20;
+
+// One sequence whose rows begin at `position`; the last row is sampled.
+core::Batch one_sequence(ModelRunner& runner, int position, int rows) {
+  core::Batch batch;
+  for (int i = 0; i < rows; ++i) {
+    batch.tokens.push_back((position + i) * 37 % runner.vocab_size());
+  }
+  const int blocks = core::blocks_for(position + rows);
+  for (int b = 0; b < blocks; ++b) batch.blocks.push_back(runner.block_ref(b));
+  batch.sequences = {{0, rows, position, 0, blocks}};
+  batch.sampled_rows = {rows - 1};
+  return batch;
+}
+
+double median_step(ModelRunner& runner, const core::Batch& batch) {
+  std::vector<double> times;
+  for (int i = 0; i < kRepeats; ++i) {
+    const Stopwatch watch;
+    runner.launch(batch);
+    runner.logits();
+    times.push_back(watch.seconds());
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+}  // namespace
+
+Probe probe_model(const std::string& path, int threads) {
+  const std::unique_ptr<model::Checkpoint> checkpoint = model::Checkpoint::open(path);
+  ops::ExecutorOptions options;
+  options.kv_bytes = kKvBytes;
+  options.threads = threads;
+  ModelRunner runner(model::record_llama(*checkpoint, std::min(kContext, checkpoint->config().context_length)),
+                     mlx::core::default_device(), options);
+  Probe probe;
+  probe.kernels = runner.executor().kernels();
+  probe.exact = runner.executor().exact();
+  probe.work = runner.executor().plan().work();
+  probe.checks = runner.executor().check_records(one_sequence(runner, 0, 37));
+  probe.many_rows = kManyRows;
+  probe.many_rows_s = median_step(runner, one_sequence(runner, 0, kManyRows));
+  probe.one_row_s = median_step(runner, one_sequence(runner, kManyRows, 1));
+  return probe;
+}
+
+double measure_read_bandwidth(int threads) {
+  std::vector<std::uint64_t> buffer(kBufferBytes / sizeof(std::uint64_t), 1);
+  constexpr int kChunks = 256;
+  struct Context {
+    const std::uint64_t* data;
+    std::size_t chunk;
+    std::vector<std::uint64_t> sums;
+  } context{buffer.data(), buffer.size() / kChunks, std::vector<std::uint64_t>(kChunks)};
+  const ThreadPool::Phase phase{
+      kChunks,
+      [](const void* given, int chunk, int /*worker*/) {
+        auto& c = *static_cast<Context*>(const_cast<void*>(given));
+        const std::uint64_t* data = c.data + chunk * c.chunk;
+        std::uint64_t lanes[8] = {};
+        for (std::size_t i = 0; i + 8 <= c.chunk; i += 8) {
+          for (int lane = 0; lane < 8; ++lane) lanes[lane] += data[i + lane];
+        }
+        for (const std::uint64_t lane : lanes) c.sums[chunk] += lane;
+      },
+      &context};
+  ThreadPool pool(threads);
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const Stopwatch watch;
+    pool.run({&phase, 1});
+    best = std::max(best, static_cast<double>(kBufferBytes) / watch.seconds());
+  }
+  return best / 1e9;
+}
+
+}  // namespace bodega::engine
