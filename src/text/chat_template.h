@@ -11,8 +11,7 @@ struct TemplateOptions {
   std::string bos_token = {};  // empty: the template sees it undefined
   std::string eos_token = {};
   std::int64_t now_unix_s = -1;  // clock of strftime_now, in UTC; -1 = the real one, in local time
-  // A render that takes longer fails, and so does every later one: what runs away is not started
-  // twice.
+  // A render that takes longer fails; while it still runs, so does every other one.
   std::uint32_t max_render_ms = 10'000;
 };
 

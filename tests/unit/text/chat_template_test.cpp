@@ -100,7 +100,7 @@ TEST(ChatTemplate, HostileTemplatesEndInAnError) {
 }
 
 // Values that share their parts look exponentially large; no fuel is spent on comparing them.
-TEST(ChatTemplate, ARunawayRenderIsAbandonedOnce) {
+TEST(ChatTemplate, NothingIsStartedBesideARunawayRender) {
   const ChatTemplate chat_template(
       "{% set ns = namespace(a=['x'], b=['x']) %}{% for i in range(29) %}{% set ns.a = [ns.a, "
       "ns.a] %}"

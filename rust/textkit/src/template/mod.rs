@@ -16,8 +16,8 @@ use minijinja::value::{Rest, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use program::Program;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +35,9 @@ pub struct ChatTemplate {
     /// Fuel bounds nearly all work; what it misses (comparing values that share their parts over and
     /// over) is bounded by time.
     max_time: Duration,
-    /// Set when a render ran out of time: its thread cannot be stopped, so there will be no second.
-    runaway: AtomicBool,
+    /// Renders that ran out of time and still run: their threads cannot be stopped, so nothing is
+    /// rendered beside them.
+    runaways: Arc<AtomicUsize>,
 }
 
 struct Parts {
@@ -61,30 +62,33 @@ impl ChatTemplate {
         program.check_names(&environment, &["strftime_now"])?;
         let parts =
             Parts { program, environment, words, bos_token: bos_token.into(), eos_token: eos_token.into() };
-        Ok(ChatTemplate { parts: Arc::new(parts), max_time, runaway: AtomicBool::new(false) })
+        Ok(ChatTemplate { parts: Arc::new(parts), max_time, runaways: Arc::default() })
     }
 
     /// `context`: a JSON object of the template's variables.
     pub fn render(&self, context: &str, clock: Clock) -> Result<String> {
-        if self.runaway.load(Ordering::Relaxed) {
+        if self.runaways.load(Ordering::Relaxed) > 0 {
             return Err(self.out_of_time());
         }
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        let (parts, context) = (self.parts.clone(), context.to_owned());
-        let work = move || drop(sender.send(parts.render(&context, clock)));
+        // Without a buffer: sending fails exactly when nobody waits any more.
+        let (sender, receiver) = std::sync::mpsc::sync_channel(0);
+        let (parts, runaways, context) = (self.parts.clone(), self.runaways.clone(), context.to_owned());
+        let work = move || {
+            let result = catch_unwind(AssertUnwindSafe(|| parts.render(&context, clock)))
+                .unwrap_or_else(|_| Err(Error::internal("the chat template engine panicked")));
+            if sender.send(result).is_err() {
+                runaways.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
         std::thread::Builder::new()
             .name("chat-template".into())
             .stack_size(STACK_BYTES)
             .spawn(work)
             .map_err(|e| Error::internal(format!("no thread for the chat template: {e}")))?;
-        match receiver.recv_timeout(self.max_time) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => {
-                self.runaway.store(true, Ordering::Relaxed);
-                Err(self.out_of_time())
-            }
-            Err(RecvTimeoutError::Disconnected) => Err(Error::internal("the chat template engine panicked")),
-        }
+        receiver.recv_timeout(self.max_time).unwrap_or_else(|_| {
+            self.runaways.fetch_add(1, Ordering::Relaxed);
+            Err(self.out_of_time())
+        })
     }
 
     fn out_of_time(&self) -> Error {
@@ -104,7 +108,9 @@ impl Parts {
         let variables = self.variables(context, clock)?;
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(FUEL + FUEL_PER_CONTEXT_BYTE * context.len() as u64));
-        self.program.run(&environment, variables).map_err(|e| refused(&e))
+        let result = self.program.run(&environment, variables).map_err(|e| refused(&e));
+        space::release();
+        result
     }
 
     /// What transformers always defines, under what the caller sets.

@@ -4,10 +4,11 @@
 
 use minijinja::value::{DynObject, Kwargs, Object, ObjectRepr, Value};
 use minijinja::{Error, ErrorKind, State};
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 #[derive(Default)]
 struct Space {
@@ -53,7 +54,25 @@ pub fn namespace(first: Option<Value>, named: Kwargs) -> Result<Value, Error> {
     for name in named.args() {
         space.attributes().insert(name.to_owned(), named.get(name)?);
     }
-    Ok(Value::from_object(space))
+    let space = Arc::new(space);
+    OF_THIS_RENDER.with_borrow_mut(|all| all.push(Arc::downgrade(&space)));
+    Ok(Value::from_dyn_object(space))
+}
+
+thread_local! {
+    /// Every render has a thread of its own.
+    static OF_THIS_RENDER: RefCell<Vec<Weak<Space>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Opens the circles that a render left behind, so that they can be freed.
+pub fn release() {
+    for space in OF_THIS_RENDER.take() {
+        if let Some(space) = space.upgrade() {
+            // Freed after the lock is: a value in there may be the namespace itself.
+            let attributes = std::mem::take(&mut *space.attributes());
+            drop(attributes);
+        }
+    }
 }
 
 pub fn is_namespace(value: &Value) -> bool {
