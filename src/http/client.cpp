@@ -16,13 +16,16 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectRetry{5};  // a full backlog of a Unix socket
 constexpr int kConnectRetries = 200;
+constexpr std::size_t kReadBytes = 16384;
 
 std::string request_text(const ClientRequest& request, const Endpoint& endpoint) {
   std::string out = request.method + " " + request.target + " HTTP/1.1\r\nhost: ";
   out += endpoint.unix_path.empty() ? endpoint.host + ":" + std::to_string(endpoint.port)
                                     : std::string("localhost");
   out += "\r\nconnection: close\r\n";
-  for (const auto& [name, value] : request.headers) out += name + ": " + value + "\r\n";
+  for (const auto& [name, value] : request.headers) {
+    out.append(name).append(": ").append(value).append("\r\n");
+  }
   if (!request.body.empty() || request.method == "POST") {
     out += "content-length: " + std::to_string(request.body.size()) + "\r\n";
   }
@@ -175,7 +178,7 @@ class Call final : public ClientCall, public std::enable_shared_from_this<Call> 
   const std::chrono::milliseconds timeout_;
   std::vector<Address> addresses_;
   std::string input_;
-  std::array<char, 16 * 1024> buffer_{};
+  std::array<char, kReadBytes> buffer_{};
   int retries_ = 0;
   bool connected_ = false;
   bool reading_ = false;
@@ -193,16 +196,16 @@ std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint,
 }
 
 void fetch(Loop& loop, const Endpoint& endpoint, ClientRequest request,
-           std::function<void(int status, std::string body)> on_answer) {
+           const std::function<void(int status, const std::string& body)>& on_answer) {
   struct Answer {
     int status = 0;
     std::string body;
   };
   const auto answer = std::make_shared<Answer>();
   ClientEvents events;
-  events.on_head = [answer](int status, Headers) { answer->status = status; };
+  events.on_head = [answer](int status, const Headers&) { answer->status = status; };
   events.on_body = [answer](std::string_view bytes) { answer->body += bytes; };
-  events.on_done = [answer, on_answer] { on_answer(answer->status, std::move(answer->body)); };
+  events.on_done = [answer, on_answer] { on_answer(answer->status, answer->body); };
   events.on_error = [on_answer](const std::string&) { on_answer(0, {}); };
   send_request(loop, endpoint, std::move(request), std::move(events));
 }

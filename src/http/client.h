@@ -48,6 +48,6 @@ std::shared_ptr<ClientCall> send_request(Loop& loop, const Endpoint& endpoint,
 
 // A whole small answer at once; status 0 when there was none. Loop's thread only.
 void fetch(Loop& loop, const Endpoint& endpoint, ClientRequest request,
-           std::function<void(int status, std::string body)> on_answer);
+           const std::function<void(int status, const std::string& body)>& on_answer);
 
 }  // namespace bodega::http

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "http/server_state.h"
 
@@ -13,7 +14,7 @@ namespace bodega::http {
 namespace {
 
 // Pipelined bytes read ahead while an answer is in progress; beyond them TCP holds the peer back.
-constexpr std::size_t kReadAhead = 64 * 1024;
+constexpr std::size_t kReadAhead = 64 * kKiB;
 constexpr std::chrono::seconds kLinger{5};
 
 bool would_block(ErrorCode error) {
@@ -105,7 +106,8 @@ void Connection::process_input() {
   if (std::exchange(processing_, true)) return;
   while (may_parse()) {
     if (!parser_) {
-      parser_.emplace(server_.limits.header_bytes, server_.limits.body_bytes);
+      parser_ =
+          std::make_unique<RequestParser>(server_.limits.header_bytes, server_.limits.body_bytes);
       if (!fresh_) request_began_ = Clock::now();
     }
     input_.erase(0, parser_->feed(input_));
@@ -115,7 +117,6 @@ void Connection::process_input() {
     }
     fresh_ = false;
     if (parser_->failed()) {
-      head_ = std::move(parser_->request());
       fail(parser_->failure_status(), parser_->failure_message());
     } else if (parser_->done()) {
       begin_exchange();
@@ -139,7 +140,8 @@ void Connection::begin_exchange() {
   continue_sent_ = false;
   answer_started_ = false;
   answer_chunked_ = false;
-  head_ = {request.method, request.path, request.query, request.headers, {}};
+  request.received = request_began_;
+  head_ = {request.method, request.path, request.query, request.headers, {}, request_began_};
 
   ++server_.open_exchanges;
   exchange_ = std::make_shared<ExchangeState>(server_.loop.core(), this, output_.size());
@@ -245,6 +247,7 @@ void Connection::send_head(int status, Headers headers, std::optional<std::size_
 // would begin is not known.
 void Connection::fail(int status, const std::string& message) {
   Response response = server_.render_error(status, message);
+  head_ = parser_ ? std::move(parser_->request()) : Request{};
   keep_alive_ = false;
   closing_ = true;
   parser_.reset();

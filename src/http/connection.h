@@ -66,7 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point timer_at_ = Clock::time_point::max();
   OutputQueue output_;
   std::string input_;  // read, not yet parsed
-  std::optional<RequestParser> parser_;
+  std::unique_ptr<RequestParser> parser_;
 
   std::shared_ptr<ExchangeState> exchange_;  // the answer in progress
   Request head_;                             // of the request in progress, without its body

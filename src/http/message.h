@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@ struct Request {
   std::string query;   // raw, without '?'
   Headers headers;
   std::string body;
+  std::chrono::steady_clock::time_point received{};            // when its first byte came
   std::string header(std::string_view lower_case_name) const;  // "" when absent
 };
 

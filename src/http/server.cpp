@@ -11,7 +11,8 @@ namespace bodega::http {
 
 class Server::Impl {
  public:
-  Impl(Listen listen, Limits limits, Handler handler, ErrorRenderer render_error, HeadFilter filter)
+  Impl(const Listen& listen, const Limits& limits, Handler handler, ErrorRenderer render_error,
+       HeadFilter filter)
       : state_(limits, std::move(handler), std::move(render_error), std::move(filter)),
         listener_(state_.loop.core()->io, listen),
         port_(listener_.port()) {}
@@ -79,10 +80,10 @@ class Server::Impl {
   bool stopped_ = false;
 };
 
-Server::Server(Listen listen, Limits limits, Handler handler, ErrorRenderer render_error,
-               HeadFilter filter)
-    : impl_(std::make_unique<Impl>(std::move(listen), limits, std::move(handler),
-                                   std::move(render_error), std::move(filter))) {}
+Server::Server(const Listen& listen, const Limits& limits, Handler handler,
+               ErrorRenderer render_error, HeadFilter filter)
+    : impl_(std::make_unique<Impl>(listen, limits, std::move(handler), std::move(render_error),
+                                   std::move(filter))) {}
 Server::~Server() = default;
 
 std::uint16_t Server::port() const { return impl_->port(); }

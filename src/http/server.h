@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/bytes.h"
 #include "http/loop.h"
 #include "http/message.h"
 
@@ -45,9 +46,9 @@ using ErrorRenderer = std::function<Response(int status, std::string message)>;
 using HeadFilter = std::function<void(const Request& request, int status, Headers& headers)>;
 
 struct Limits {
-  std::size_t header_bytes = 16 * 1024;
-  std::size_t body_bytes = 64 * 1024 * 1024;
-  std::size_t output_bytes = 256 * 1024;  // per exchange; beyond it queued_bytes() tells to pause
+  std::size_t header_bytes = 16 * kKiB;
+  std::size_t body_bytes = 64 * kMiB;
+  std::size_t output_bytes = 256 * kKiB;  // per exchange; beyond it queued_bytes() tells to pause
   int connections = 2048;  // one more closes the longest idle one, or is answered 503
   std::chrono::seconds read_deadline{30};  // a whole request, first to last byte
   std::chrono::seconds idle_timeout{75};   // keep-alive
@@ -63,7 +64,7 @@ struct Listen {
 // HTTP/1.1 server on one thread. Throws Error(kConfig) from the constructor when it cannot bind.
 class Server {
  public:
-  Server(Listen listen, Limits limits, Handler handler, ErrorRenderer render_error,
+  Server(const Listen& listen, const Limits& limits, Handler handler, ErrorRenderer render_error,
          HeadFilter filter = {});
   ~Server();
   Server(const Server&) = delete;

@@ -29,7 +29,7 @@ struct ServerState {
   std::unordered_set<std::shared_ptr<Connection>> connections;
   bool draining = false;
   std::atomic<int> open_exchanges{0};
-  std::array<char, 64 * 1024> scratch{};  // one read at a time: idle connections own no buffer
+  std::array<char, 64 * kKiB> scratch{};  // one read at a time: idle connections own no buffer
 };
 
 }  // namespace bodega::http

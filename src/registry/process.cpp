@@ -161,6 +161,7 @@ std::string describe(const ExitStatus& status) {
 std::unique_ptr<Process> spawn_process(const std::vector<std::string>& command,
                                        std::function<void(ExitStatus)> on_exit) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
@@ -188,6 +189,10 @@ std::string own_program() {
   if (::readlink("/proc/self/exe", path.data(), path.size() - 1) < 0) {
     throw Error(ErrorKind::kInternal, std::string("/proc/self/exe: ") + std::strerror(errno));
   }
+#endif
+#ifdef __linux__
+  // Replaced by a newer build while it runs: the link still leads to the very program that we are.
+  if (::access(path.data(), X_OK) != 0) return "/proc/self/exe";
 #endif
   return path.data();
 }

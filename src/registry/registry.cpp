@@ -95,7 +95,7 @@ void Registry::unload(std::string_view id, std::chrono::milliseconds grace,
   worker->stop(grace);
 }
 
-void Registry::unload_all(std::chrono::milliseconds grace, std::function<void()> on_gone) {
+void Registry::unload_all(std::chrono::milliseconds grace, const std::function<void()>& on_gone) {
   auto last = std::make_shared<std::size_t>(entries_.size());
   if (*last == 0) return on_gone();
   for (Worker* worker : workers()) {

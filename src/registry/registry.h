@@ -27,7 +27,7 @@ class Registry {
   // `on_gone` is called when the process has ended; at once for an unknown id.
   void unload(std::string_view id, std::chrono::milliseconds grace,
               std::function<void()> on_gone = {});
-  void unload_all(std::chrono::milliseconds grace, std::function<void()> on_gone);
+  void unload_all(std::chrono::milliseconds grace, const std::function<void()>& on_gone);
 
   Worker* find(std::string_view id) const;  // null when absent
   Worker* default_model() const;            // null when nothing is loaded

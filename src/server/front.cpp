@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "http/router.h"
@@ -27,7 +28,7 @@ constexpr std::array<const char*, 6> kRelayed = {"/v1/chat/completions", "/chat/
                                                  "/detokenize",          "/apply-template"};
 
 // A longer body is parsed beside the event loop, so that it holds up nobody's stream.
-constexpr std::size_t kLongBody = 64 * 1024;
+constexpr std::size_t kLongBody = 64 * kKiB;
 constexpr std::size_t kParseBacklog = 1024;
 
 // Calls `work`; what it throws is the answer.
@@ -86,8 +87,8 @@ class Front::Impl {
         names_(options_.server.model_aliases),
         server_(
             listen_on(options_.server), limits_from(options_.limits),
-            [this](http::Request request, ExchangePtr exchange) {
-              handle(std::move(request), std::move(exchange));
+            [this](http::Request request, const ExchangePtr& exchange) {
+              handle(std::move(request), exchange);
             },
             render_http_failure,
             [this](const http::Request& request, int status, http::Headers& headers) {
@@ -158,14 +159,12 @@ class Front::Impl {
             [this](const auto& exchange, const auto&) { status_.queue_stats(exchange); });
     add_get("/v1/admin/loaded-models",
             [this](const auto& exchange, const auto&) { status_.loaded_models(exchange); });
-    router_.add(
-        "GET", "/metrics", [this](http::Request request, ExchangePtr exchange, const auto&) {
-          send_to_worker(names_.resolve(registry_, std::nullopt), std::move(request), exchange);
-        });
+    add_get("/metrics", [this](const auto& exchange, const auto&) { status_.metrics(exchange); });
     for (const char* path : kRelayed) {
-      router_.add("POST", path, [this](http::Request request, ExchangePtr exchange, const auto&) {
-        read_body(std::move(request), std::move(exchange));
-      });
+      router_.add("POST", path,
+                  [this](http::Request request, const ExchangePtr& exchange, const auto&) {
+                    read_body(std::move(request), exchange);
+                  });
     }
   }
 
@@ -178,7 +177,7 @@ class Front::Impl {
                 });
   }
 
-  void handle(http::Request request, ExchangePtr exchange) {
+  void handle(http::Request request, const ExchangePtr& exchange) {
     answering(*exchange, [&] {
       policy_.check(request);
       const http::Router::Match match = router_.find(request.method, request.path);
@@ -201,11 +200,22 @@ class Front::Impl {
   // The server's thread; every answer's head passes here.
   void finish_head(const http::Request& request, int status, http::Headers& headers) const {
     policy_.add_cors(request, headers);
-    if (!options_.server.access_log) return;
-    log_info("Request", {{"method", request.method}, {"path", request.path}, {"status", status}});
+    const std::string id = request.header("x-request-id");
+    if (!id.empty()) headers.emplace_back("x-request-id", id);
+    if (options_.server.access_log) log_answer(request, status, id);
   }
 
-  void read_body(http::Request request, ExchangePtr exchange) {
+  static void log_answer(const http::Request& request, int status, const std::string& id) {
+    const auto taken = std::chrono::steady_clock::now() - request.received;
+    const double ms = std::chrono::duration<double, std::milli>(taken).count();
+    log_info("Answer", {{"method", request.method},
+                        {"path", request.path},
+                        {"status", status},
+                        {"first_byte_ms", request.method.empty() ? 0.0 : ms},
+                        {"request_id", id}});
+  }
+
+  void read_body(http::Request request, const ExchangePtr& exchange) {
     if (request.body.size() <= kLongBody) {
       const auto name = model_in_body(request.body);
       return route(std::move(request), name, exchange);

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "api/json.h"
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "server/answers.h"
+#include "server/metrics_text.h"
 #include "server/worker_reports.h"
 
 namespace bodega::server {
@@ -30,7 +32,7 @@ bool is_loaded(const WorkerReport& report) {
 double resident_mb(int pid) {
   const auto memory = pid > 0 ? process_memory(pid) : std::nullopt;
   if (!memory) return 0;
-  return static_cast<double>(memory->resident_bytes / 1024) / 1024.0;
+  return static_cast<double>(memory->resident_bytes) / static_cast<double>(kMiB);
 }
 
 json::object model_detail(const WorkerReport& report) {
@@ -147,6 +149,16 @@ void FrontStatus::loaded_models(ExchangePtr exchange) {
                 for (const WorkerReport& report : reports) data.push_back(loaded_entry(report));
                 respond_json(*exchange, json::object{{"object", "list"}, {"data", data}});
               });
+}
+
+void FrontStatus::metrics(ExchangePtr exchange) {
+  ask_workers(loop_, registry_, "/metrics", [exchange = std::move(exchange)](const auto& reports) {
+    std::vector<std::string> texts{front_metrics(reports)};
+    for (const WorkerReport& report : reports) texts.push_back(report.text);
+    exchange->respond({200,
+                       {{"content-type", "text/plain; version=0.0.4; charset=utf-8"}},
+                       merge_metrics(texts)});
+  });
 }
 
 void FrontStatus::models(const ExchangePtr& exchange) {

@@ -18,6 +18,7 @@ class FrontStatus {
   void health(ExchangePtr exchange);
   void queue_stats(ExchangePtr exchange);
   void loaded_models(ExchangePtr exchange);
+  void metrics(ExchangePtr exchange);
   void models(const ExchangePtr& exchange);
   void model(const registry::Worker& worker, const ExchangePtr& exchange);
 

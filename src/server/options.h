@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
+
 // What a user may set. Each struct has one table of fields; flags, environment variables,
 // config.yaml and the worker's command line are all read and written through it, so that they
 // cannot drift.
@@ -41,9 +43,9 @@ struct ModelOptions {
 
 // Bounds on what a client may take. Enforced by the front, repeated to the worker.
 struct LimitOptions {
-  std::uint64_t header_bytes = 16 * 1024;
-  std::uint64_t body_bytes = 64 * 1024 * 1024;
-  std::uint64_t output_bytes = 256 * 1024;  // queued for a client that reads slowly
+  std::uint64_t header_bytes = 16 * kKiB;
+  std::uint64_t body_bytes = 64 * kMiB;
+  std::uint64_t output_bytes = 256 * kKiB;  // queued for a client that reads slowly
   int connections = 2048;
   int read_deadline = 30;  // seconds, a whole request
   int idle_timeout = 75;   // seconds, keep-alive

@@ -15,8 +15,8 @@ namespace bodega::server {
 namespace {
 
 // What belongs to the worker's connection, not to the client's.
-constexpr std::array<std::string_view, 4> kHopByHop = {"connection", "keep-alive", "date",
-                                                       "transfer-encoding"};
+constexpr std::array<std::string_view, 5> kNotTheClients = {"connection", "keep-alive", "date",
+                                                            "transfer-encoding", "x-request-id"};
 
 class Relay : public std::enable_shared_from_this<Relay> {
  public:
@@ -42,7 +42,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
   void on_head(int status, http::Headers headers) {
     events_ = http::media_type(http::find_header(headers, "content-type")) == http::kSseMediaType;
     std::erase_if(headers, [](const auto& header) {
-      return std::count(kHopByHop.begin(), kHopByHop.end(), header.first) != 0;
+      return std::count(kNotTheClients.begin(), kNotTheClients.end(), header.first) != 0;
     });
     started_ = true;
     exchange_->start(status, std::move(headers));

@@ -46,13 +46,15 @@ void WakePipe::wake(char news) const {
   [[maybe_unused]] const ssize_t written = ::write(ends_[1], &news, 1);
 }
 
-std::optional<char> WakePipe::wait(std::chrono::milliseconds timeout) const {
-  pollfd entry{ends_[0], POLLIN, 0};
+std::optional<char> WakePipe::wait(std::chrono::milliseconds timeout, int lifeline_fd) const {
+  std::array<pollfd, 2> fds{pollfd{ends_[0], POLLIN, 0}, pollfd{lifeline_fd, POLLIN, 0}};
   char byte = 0;
   while (true) {
-    const int ready = ::poll(&entry, 1, static_cast<int>(timeout.count()));
+    const int ready = ::poll(fds.data(), fds.size(), static_cast<int>(timeout.count()));
     if (ready == 0) return std::nullopt;
-    if (ready > 0 && ::read(ends_[0], &byte, 1) == 1) return byte;
+    if (ready < 0) continue;  // interrupted by the signal itself
+    if (fds[1].revents != 0 && ::read(lifeline_fd, &byte, 1) <= 0) return kLifelineCut;
+    if (fds[0].revents != 0 && ::read(ends_[0], &byte, 1) == 1) return byte;
   }
 }
 

@@ -13,6 +13,7 @@ namespace bodega::server {
 class WakePipe {
  public:
   static constexpr char kSignal = 'S';
+  static constexpr char kLifelineCut = 'L';
 
   explicit WakePipe(std::initializer_list<int> signals);  // throws Error(kConfig)
   ~WakePipe();                                            // the signals have their defaults again
@@ -20,8 +21,9 @@ class WakePipe {
   WakePipe& operator=(const WakePipe&) = delete;
 
   void wake(char news) const;  // any thread
-  // The next byte; nothing when `timeout` passes first (negative: never).
-  std::optional<char> wait(std::chrono::milliseconds timeout) const;
+  // The next byte, or kLifelineCut when `lifeline_fd` (a pipe's read end, -1 for none) has ended;
+  // nothing when `timeout` passes first (negative: never).
+  std::optional<char> wait(std::chrono::milliseconds timeout, int lifeline_fd = -1) const;
 
  private:
   std::array<int, 2> ends_{-1, -1};

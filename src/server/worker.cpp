@@ -1,17 +1,14 @@
 #include "server/worker.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <thread>
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "server/wake_pipe.h"
 #include "server/worker_state.h"
 
 namespace bodega::server {
@@ -19,65 +16,16 @@ namespace {
 
 constexpr double kDrainSeconds = 30;
 
-// What wakes the main thread, as the byte that travels through its pipe.
-enum class Wake : char { kTerminate = 'T', kLoadFailed = 'F', kDrained = 'D', kFrontGone = 'G' };
+// News beside the signal and the end of the front.
+constexpr char kLoadFailed = 'F';
+constexpr char kDrained = 'D';
 
-int g_wake_fd = -1;  // write end of the pipe; a signal handler can reach nothing else
-
-void on_signal(int /*signal*/) {
-  const int saved = errno;
-  const char byte = static_cast<char>(Wake::kTerminate);
-  [[maybe_unused]] const ssize_t written = ::write(g_wake_fd, &byte, 1);
-  errno = saved;
+char wait_for_news(const WakePipe& pipe, int lifeline_fd) {
+  return pipe.wait(std::chrono::milliseconds(-1), lifeline_fd).value_or(WakePipe::kLifelineCut);
 }
 
-// Turns signals and the ends of other threads into bytes that the main thread can poll for.
-class WakePipe {
- public:
-  WakePipe() {
-    if (::pipe(ends_.data()) != 0) throw Error(ErrorKind::kConfig, "Cannot make a pipe.");
-    for (const int fd : ends_) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    g_wake_fd = ends_[1];
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    ::sigaction(SIGTERM, &action, nullptr);
-    action.sa_handler = SIG_IGN;  // Ctrl-C reaches the whole group; the front decides what it means
-    ::sigaction(SIGINT, &action, nullptr);
-    ::sigaction(SIGPIPE, &action, nullptr);
-  }
-  ~WakePipe() {
-    ::signal(SIGTERM, SIG_DFL);
-    for (const int fd : ends_) ::close(fd);
-  }
-  WakePipe(const WakePipe&) = delete;
-  WakePipe& operator=(const WakePipe&) = delete;
-
-  int read_end() const { return ends_[0]; }
-  void wake(Wake reason) const {
-    const char byte = static_cast<char>(reason);
-    [[maybe_unused]] const ssize_t written = ::write(ends_[1], &byte, 1);
-  }
-
- private:
-  std::array<int, 2> ends_{-1, -1};
-};
-
-// Waits for a byte in the pipe, or the end of the front's lifeline.
-Wake wait_for_wake(const WakePipe& pipe, int lifeline_fd) {
-  std::array<pollfd, 2> fds{pollfd{pipe.read_end(), POLLIN, 0}, pollfd{lifeline_fd, POLLIN, 0}};
-  while (true) {
-    if (::poll(fds.data(), fds.size(), -1) < 0) continue;  // interrupted by the signal itself
-    char byte = 0;
-    if ((fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0 && ::read(lifeline_fd, &byte, 1) <= 0) {
-      return Wake::kFrontGone;
-    }
-    if ((fds[0].revents & POLLIN) != 0 && ::read(pipe.read_end(), &byte, 1) == 1) {
-      return static_cast<Wake>(byte);
-    }
-  }
-}
-
-// The loader may be inside a long read that nothing interrupts; a worker that is to end then just ends.
+// The loader may be inside a long read that nothing interrupts; a worker that is to end then just
+// ends.
 [[noreturn]] void end_now(int code) { ::_exit(code); }
 
 void load(WorkerState& state, const ModelLoader& loader, const WakePipe& pipe) {
@@ -88,7 +36,7 @@ void load(WorkerState& state, const ModelLoader& loader, const WakePipe& pipe) {
   } catch (const std::exception& error) {
     log_error("The model could not be loaded.",
               {{"model", state.options.model.model_path}, {"reason", error.what()}});
-    pipe.wake(Wake::kLoadFailed);
+    pipe.wake(kLoadFailed);
   }
 }
 
@@ -96,17 +44,20 @@ void drain(WorkerState& state, const WakePipe& pipe, int lifeline_fd) {
   state.draining = true;
   std::thread draining([&] {
     state.model->drain(kDrainSeconds);
-    pipe.wake(Wake::kDrained);
+    pipe.wake(kDrained);
   });
   // Anything else is a second signal, or nobody is left to answer.
-  if (wait_for_wake(pipe, lifeline_fd) != Wake::kDrained) end_now(0);
+  if (wait_for_news(pipe, lifeline_fd) != kDrained) end_now(0);
   draining.join();
 }
 
 }  // namespace
 
 int run_worker(const WorkerOptions& options, const ModelLoader& loader) {
-  const WakePipe pipe;
+  // Ctrl-C is for the front, which decides what it means.
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  const WakePipe pipe{SIGTERM};
   WorkerState state(options);
   auto router = std::make_shared<const http::Router>(make_worker_router(state));
   http::Listen listen;
@@ -117,14 +68,14 @@ int run_worker(const WorkerOptions& options, const ModelLoader& loader) {
   server.start();
 
   std::thread loading([&] { load(state, loader, pipe); });
-  const Wake wake = wait_for_wake(pipe, options.lifeline_fd);
-  if (wake == Wake::kFrontGone) end_now(0);
-  if (wake == Wake::kTerminate && !state.ready) end_now(0);
+  const char wake = wait_for_news(pipe, options.lifeline_fd);
+  if (wake == WakePipe::kLifelineCut) end_now(0);
+  if (wake == WakePipe::kSignal && !state.ready) end_now(0);
   loading.join();
-  if (wake == Wake::kTerminate) drain(state, pipe, options.lifeline_fd);
+  if (wake == WakePipe::kSignal) drain(state, pipe, options.lifeline_fd);
   server.stop();
   state.work.stop();  // its tasks use the server's loop
-  return wake == Wake::kLoadFailed ? 1 : 0;
+  return wake == kLoadFailed ? 1 : 0;
 }
 
 }  // namespace bodega::server

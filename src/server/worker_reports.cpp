@@ -39,10 +39,10 @@ struct Collection {
   std::function<void(std::vector<WorkerReport>)> on_reports;
 
   void answer(std::size_t index, int status, const std::string& body) {
-    if (auto parsed = parse(body)) {
-      reports[index].status = status;
-      reports[index].body = std::move(*parsed);
-    }
+    WorkerReport& report = reports[index];
+    report.status = status;
+    if (auto parsed = parse(body)) report.body = std::move(*parsed);
+    report.text = status == 200 ? body : "";
     if (--missing == 0) on_reports(std::move(reports));
   }
 };
@@ -57,7 +57,7 @@ void ask_workers(http::Loop& loop, const registry::Registry& registry, const std
   for (const registry::Worker* worker : registry.workers()) {
     const std::size_t index = all->reports.size();
     all->reports.push_back(
-        {worker->id(), worker->state(), worker->pid(), worker->restarts(), 0, {}});
+        {worker->id(), worker->state(), worker->pid(), worker->restarts(), 0, {}, {}});
     if (!worker->ready()) continue;
     ++all->missing;
     http::fetch(

@@ -17,8 +17,9 @@ struct WorkerReport {
   registry::WorkerState state{};
   int pid = 0;
   int restarts = 0;
-  int status = 0;  // HTTP; 0 when it is not ready or did not answer in time
-  boost::json::object body;
+  int status = 0;            // HTTP; 0 when it is not ready or did not answer in time
+  std::string text;          // the answer as it came
+  boost::json::object body;  // the same, where it is a JSON object
 };
 
 // Asks every worker that is ready, at once. Loop's thread; so is `on_reports`, called once.

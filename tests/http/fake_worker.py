@@ -143,7 +143,6 @@ def status_routes():
                 }
             ],
         },
-        "/metrics": {"metrics": "fake"},
     }
 
 
@@ -157,9 +156,17 @@ async def read_request(reader):
 
 async def serve_one(reader, writer):
     method, path, headers, body = await read_request(reader)
-    if method == "GET":
+    if path == "/metrics":
+        text = f'# TYPE fake counter\nfake{{model="{OPTIONS.model_id}"}} 1\n'.encode()
+        writer.write(head(200, "text/plain", len(text)) + text)
+        await writer.drain()
+    elif method == "GET":
         await answer_json(writer, status_routes().get(path, {}))
-        return
+    else:
+        await serve_post(path, headers, body, reader, writer)
+
+
+async def serve_post(path, headers, body, reader, writer):
     fields = json.loads(body)
     request = {"model": fields.get("model"), "path": path, "headers": headers, "length": len(body)}
     FACTS["served"] += 1

@@ -1,6 +1,7 @@
 """What the front tells of itself and its models; methods, paths, keys, browsers."""
 
 import json
+import time
 
 import pytest
 from bodega import Server, eventually, post_head
@@ -62,6 +63,11 @@ def test_several_models(start, tmp_path):
     stats = server.get("/v1/queue/stats").json()
     assert stats["queue_stats"]["queue_size"] == 200
     assert set(stats["models"]) == {"one", "two"}
+    metrics = server.get("/metrics").text
+    assert metrics.count("# TYPE fake counter") == 1
+    for model in ["one", "two"]:
+        assert f'fake{{model="{model}"}} 1' in metrics
+        assert f'bodega_worker_up{{model="{model}"}} 1' in metrics
     pids = {entry["pid"] for entry in server.get("/v1/admin/loaded-models").json()["data"]}
     assert len(pids) == 2
 
@@ -162,6 +168,50 @@ def keyed(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("keyed"), "--model-id", "fake", "--api-keys", "key-one,key-two")
     yield server
     server.stop()
+
+
+def test_a_kept_connection_survives_a_refusal_and_ends_when_told(start):
+    server = start("--model-id", "fake", "--idle-timeout", "1")
+    client = server.raw()
+    body = b'{"model": 7, "padding": "' + b"x" * 3_000_000 + b'"}'
+    client.send(post_head("/v1/completions", len(body)))
+    client.send(body)
+    head, _ = client.read_answer()
+    assert head.startswith("HTTP/1.1 400") and "keep-alive: timeout=1\r\n" in head
+    body = b'{"prompt": "echo"}'
+    client.send(post_head("/v1/completions", len(body)))
+    client.send(body)
+    assert client.read_answer()[0].startswith("HTTP/1.1 200")
+    assert client.read_all() == b""  # closed after the second that was told
+
+
+def test_a_client_that_asks_before_it_sends(front):
+    body = b'{"prompt": "echo", "padding": "' + b"x" * 2000 + b'"}'
+    client = front.raw()
+    began = time.monotonic()
+    client.send(post_head("/v1/completions", len(body), "Expect: 100-continue"))
+    assert client.read_until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.send(body)
+    assert client.read_answer()[0].startswith("HTTP/1.1 200")
+    assert time.monotonic() - began < 0.9
+
+
+def test_requests_sent_together_are_answered_in_order(front):
+    client = front.raw()
+    slow = b'{"prompt": "stream 3 0.1"}'
+    quick = b'{"prompt": "echo"}'
+    client.send(post_head("/v1/completions", len(slow)).encode() + slow)
+    client.send(post_head("/v1/completions", len(quick)).encode() + quick)
+    client.send("GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"[DONE]" in client.read_until(b"0\r\n\r\n")
+    assert json.loads(client.read_answer()[1])["path"] == "/v1/completions"
+    assert json.loads(client.read_answer()[1])["object"] == "list"
+
+
+def test_a_request_id_comes_back(front):
+    for path in ["/v1/models", "/nowhere"]:
+        assert front.get(path, headers={"x-request-id": "abc"}).headers["x-request-id"] == "abc"
+    assert front.ask("echo", headers={"x-request-id": "d"}).headers["x-request-id"] == "d"
 
 
 class TestKeys:

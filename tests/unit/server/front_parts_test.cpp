@@ -6,6 +6,7 @@
 #include "server/api_keys.h"
 #include "server/browser_policy.h"
 #include "server/front_body.h"
+#include "server/metrics_text.h"
 #include "server/model_names.h"
 
 namespace bodega::server {
@@ -93,6 +94,26 @@ TEST(ModelNames, AnIdComesFromThePathOrIsTheEmbeddedModels) {
   EXPECT_EQ(model_id_of(model), "owner/name");
   model.model_id = "short";
   EXPECT_EQ(model_id_of(model), "short");
+}
+
+TEST(Metrics, FamiliesOfSeveralWorkersStandTogether) {
+  const std::string one =
+      "# HELP a Help.\n# TYPE a counter\na{m=\"1\"} 1\n"
+      "# TYPE h histogram\nh_bucket{m=\"1\"} 2\nh_sum{m=\"1\"} 3\n";
+  const std::string two =
+      "# TYPE h histogram\nh_sum{m=\"2\"} 4\n# HELP a Help.\n# TYPE a counter\na{m=\"2\"} 5\n";
+  EXPECT_EQ(merge_metrics({one, two, ""}),
+            "# HELP a Help.\n# TYPE a counter\na{m=\"1\"} 1\na{m=\"2\"} 5\n"
+            "# TYPE h histogram\nh_bucket{m=\"1\"} 2\nh_sum{m=\"1\"} 3\nh_sum{m=\"2\"} 4\n");
+}
+
+TEST(Metrics, TellWhichWorkerIsUp) {
+  WorkerReport up{"a\"b", registry::WorkerState::kReady, 1, 2, 200, "", {}};
+  WorkerReport down{"c", registry::WorkerState::kRestarting, 0, 3, 0, "", {}};
+  const std::string text = front_metrics({up, down});
+  EXPECT_THAT(text, HasSubstr("bodega_worker_up{model=\"a\\\"b\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("bodega_worker_up{model=\"c\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("bodega_worker_restarts_total{model=\"c\"} 3\n"));
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/worker_reports.h"
+
+namespace bodega::server {
+
+// Joins Prometheus texts of several processes: a family's lines have to stand together, under one
+// HELP and one TYPE, so the samples of a family seen before are moved up to it.
+std::string merge_metrics(const std::vector<std::string>& texts);
+
+// What only the front knows: which workers are up, and how often each was restarted.
+std::string front_metrics(const std::vector<WorkerReport>& reports);
+
+}  // namespace bodega::server
