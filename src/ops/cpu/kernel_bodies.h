@@ -98,30 +98,25 @@ void quantize(const float* x, const QuantizedRows& to, int row) {
 
 // One bit plane of a block of 32 columns: field p of the plane holds the codes of columns 2p and
 // 2p+1 in the low and the high half of each lane.
-template <class V, int Bits>
-inline typename V::I plane(const std::uint8_t* words, int pair) {
+template <class V, int Bits, int Pair>
+inline __attribute__((always_inline)) typename V::I plane(const std::uint8_t* words) {
   constexpr int kFields = 16 / Bits;  // pairs in one 32-bit word
-  const typename V::I word = V::load_int(words + (pair / kFields) * V::kWidth * 4);
-  typename V::I result = V::zero();
-  unroll<kFields>([&](auto field) {
-    if (pair % kFields == field.value) {
-      const auto shifted = V::template shift_right16<Bits * field.value>(word);
-      result = Bits * (field.value + 1) == 16 ? shifted
-                                              : V::template and16<(1 << Bits) - 1>(shifted);
-    }
-  });
-  return result;
+  constexpr int kField = Pair % kFields;
+  const auto shifted = V::template shift_right16<Bits * kField>(
+      V::load_int(words + (Pair / kFields) * V::kWidth * 4));
+  if constexpr (kField == kFields - 1) return shifted;
+  return V::template and16<(1 << Bits) - 1>(shifted);
 }
 
-// Codes of columns 2*pair and 2*pair+1 as int16 pairs. 3, 5 and 6 bits lie in two planes.
-template <class V, int Bits>
-inline __attribute__((always_inline)) typename V::I unpack(const std::uint8_t* words, int pair) {
+// Codes of columns 2*Pair and 2*Pair+1 as int16 pairs. 3, 5 and 6 bits lie in two planes.
+template <class V, int Bits, int Pair>
+inline __attribute__((always_inline)) typename V::I unpack(const std::uint8_t* words) {
   constexpr int kLow = Bits == 3 ? 2 : (Bits == 5 || Bits == 6) ? 4 : Bits;
-  const typename V::I low = plane<V, kLow>(words, pair);
+  const typename V::I low = plane<V, kLow, Pair>(words);
   if constexpr (kLow == Bits) {
     return low;
   } else {
-    const auto high = plane<V, Bits - kLow>(words + kLow * V::kWidth * 4, pair);
+    const auto high = plane<V, Bits - kLow, Pair>(words + kLow * V::kWidth * 4);
     return V::or_int(low, V::template shift_left16<kLow>(high));
   }
 }
@@ -146,9 +141,10 @@ inline __attribute__((always_inline)) typename V::F close_block(typename V::F ac
   return acc;
 }
 
-// One to four rows straight from the packed tile: each code is unpacked once for all rows.
+// Few rows straight from the packed tile: each code is unpacked once for all of them. Rows is the
+// interleave; only the first `rows` are wanted.
 template <class V, int Bits, bool Symmetric, int Rows>
-void linear_direct(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x,
+void linear_direct(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x, int rows,
                    float* out) {
   using F = typename V::F;
   using I = typename V::I;
@@ -169,7 +165,7 @@ void linear_direct(const PackedView& w, const std::uint8_t* tile, const Quantize
       I dot[Rows];
       for (int m = 0; m < Rows; ++m) dot[m] = V::zero();
       unroll<kGroup / 2>([&](auto pair) __attribute__((always_inline)) {
-        const I codes = unpack<V, Bits>(tile, pair.value);
+        const I codes = unpack<V, Bits, pair.value>(tile);
         for (int m = 0; m < Rows; ++m) {
           dot[m] = V::dot_pair(dot[m], codes, load_pair(q + 2 * (pair.value * Rows + m)));
           V::pin(dot[m]);
@@ -181,7 +177,9 @@ void linear_direct(const PackedView& w, const std::uint8_t* tile, const Quantize
     }
     tile = scales + scale_bytes * (Symmetric ? 1 : 2);
   }
-  for (int m = 0; m < Rows; ++m) V::store(out + m * 2 * V::kWidth, acc[m]);
+  for (int m = 0; m < Rows; ++m) {
+    if (m < rows) V::store(out + m * 2 * V::kWidth, acc[m]);
+  }
 }
 
 inline constexpr int kPanelBlocks = 8;  // 256 columns of two tiles stay in the first-level cache
@@ -209,7 +207,7 @@ void fill_panel(const PackedView& w, const std::uint8_t* tile, int begin, int co
     const std::uint8_t* codes = group + static_cast<std::size_t>(block % per_group) * kBlockBytes;
     const std::uint8_t* scales = group + static_cast<std::size_t>(per_group) * kBlockBytes;
     unroll<kGroup / 2>([&](auto pair) {
-      panel.codes[i][pair.value][side] = unpack<V, Bits>(codes, pair.value);
+      panel.codes[i][pair.value][side] = unpack<V, Bits, pair.value>(codes);
     });
     panel.scale[i][side] = load_scales<V>(scales, w.wide_scales);
     if constexpr (!Symmetric) {
@@ -298,17 +296,21 @@ void linear_bits(const PackedView& w, int tile0, int tile1, const QuantizedRows&
                  float* out, void* scratch) {
   const std::uint8_t* tiles[2] = {w.data + static_cast<std::size_t>(tile0) * w.tile_bytes,
                                   w.data + static_cast<std::size_t>(tile1 < 0 ? tile0 : tile1) * w.tile_bytes};
-  if (rows > 4) {
+  if (rows > V::kDirectRows) {
     if (tile1 < 0) return linear_panels<V, Bits, Symmetric, 1>(w, tiles, x, rows, out, scratch);
     return linear_panels<V, Bits, Symmetric, 2>(w, tiles, x, rows, out, scratch);
   }
   for (int t = 0; t < (tile1 < 0 ? 1 : 2); ++t) {
     float* to = out + t * V::kWidth;
     switch (rows) {
-      case 1: linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, to); break;
-      case 2: linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, to); break;
-      case 3: linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, to); break;
-      default: linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, to); break;
+      case 1: linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, rows, to); break;
+      case 2: linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, rows, to); break;
+      case 3: linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, rows, to); break;
+      case 4: linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, rows, to); break;
+      default:
+        if constexpr (V::kDirectRows > 4) {
+          linear_direct<V, Bits, Symmetric, kRowBlock>(w, tiles[t], x, rows, to);
+        }
     }
   }
 }

@@ -10,6 +10,7 @@ namespace {
 
 struct VecAvx2 {
   static constexpr int kWidth = 8;
+  static constexpr int kDirectRows = 4;  // as many as there are registers for
   static constexpr int kRowTile = 4;
   using F = __m256;
   using I = __m256i;

@@ -9,6 +9,7 @@ namespace {
 
 struct VecAvx512 {
   static constexpr int kWidth = 16;
+  static constexpr int kDirectRows = 8;  // as many as there are registers for
   static constexpr int kRowTile = 8;
   using F = __m512;
   using I = __m512i;

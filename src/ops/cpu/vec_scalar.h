@@ -11,6 +11,7 @@ namespace {
 
 struct VecScalar {
   static constexpr int kWidth = 8;
+  static constexpr int kDirectRows = 4;  // as many as there are registers for
   static constexpr int kRowTile = 4;
   struct F {
     float v[kWidth];
