@@ -41,9 +41,10 @@ bool KvCache::grow(BlockTable& table, int tokens) {
   const int missing = core::blocks_for(tokens) - static_cast<int>(table.blocks.size());
   if (missing > pool_.available()) return false;
   for (int i = 0; i < missing; ++i) {
-    const BlockPool::Allocation taken = *pool_.allocate();
-    if (taken.was_findable) index_.erase(taken.block);
-    table.blocks.push_back(taken.block);
+    const std::optional<BlockPool::Allocation> taken = pool_.allocate();
+    if (!taken) throw std::logic_error("kv cache: the pool has fewer blocks than it says");
+    if (taken->was_findable) index_.erase(taken->block);
+    table.blocks.push_back(taken->block);
   }
   return true;
 }

@@ -50,6 +50,7 @@ class KvCache {
   void drop(BlockTable& table);
 
   int available() const { return pool_.available(); }
+  bool shares_prefixes() const { return config_.prefix_cache; }
   const BlockPool& pool() const { return pool_; }
 
   // Throws std::logic_error unless these tables and the index account for every block.

@@ -119,7 +119,7 @@ void StepLoop::report_finished(const LiveRequest& request) {
   for (const auto& choice : request.choices) {
     const auto end = choice->output.begin() + static_cast<std::ptrdiff_t>(choice->told);
     finished.outputs.emplace_back(choice->output.begin(), end);
-    finished.reasons.push_back(*choice->done);
+    finished.reasons.push_back(choice->done.value_or(core::FinishReason::kError));
   }
   try {
     config_.on_finished(finished);

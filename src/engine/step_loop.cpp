@@ -10,6 +10,7 @@ namespace {
 
 std::vector<core::BlockRef> block_refs(const Runner& runner) {
   std::vector<core::BlockRef> refs;
+  refs.reserve(static_cast<std::size_t>(runner.block_count()));
   for (int block = 0; block < runner.block_count(); ++block)
     refs.push_back(runner.block_ref(block));
   return refs;

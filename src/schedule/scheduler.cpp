@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <stdexcept>
+#include <string>
 #include <utility>
+
+#include "base/errors.h"
 
 namespace bodega::schedule {
 namespace {
@@ -19,7 +21,9 @@ Scheduler::Scheduler(const Limits& limits, cache::KvCache& cache,
     : limits_(limits), cache_(cache), block_refs_(std::move(block_refs)) {
   if (limits_.max_step_tokens < kMinStepTokens || limits_.max_sequences < 1 ||
       limits_.max_prompt_rows < 1) {
-    throw std::invalid_argument("scheduler limits are too small");
+    throw Error(ErrorKind::kConfig, "A step needs room for at least " +
+                                        std::to_string(kMinStepTokens) +
+                                        " tokens, one sequence and one prompt row.");
   }
 }
 
@@ -211,8 +215,12 @@ int Scheduler::plan_rows(Sequence& sequence, int budget) {
 // so that a stream of small prompts cannot keep a large one out.
 Sequence* Scheduler::admit_oldest() {
   blocks_short_ = false;
-  if (waiting_.empty() || running() >= limits_.max_sequences) return nullptr;
-  Sequence& oldest = *waiting_.begin()->second;
+  if (running() >= limits_.max_sequences) return nullptr;
+  const auto entry = std::find_if(waiting_.begin(), waiting_.end(), [this](const auto& waiter) {
+    return !prefix_is_coming(*waiter.second);
+  });
+  if (entry == waiting_.end()) return nullptr;
+  Sequence& oldest = *entry->second;
   while (!admit(oldest)) {
     Sequence* idle = victim(oldest, true);
     if (idle == nullptr) {
@@ -224,9 +232,30 @@ Sequence* Scheduler::admit_oldest() {
   return &oldest;
 }
 
+// True while a prompt in this step or the last one is computing blocks that the waiter can share:
+// it waits for them instead of computing them beside it. Requests that arrive together with one
+// system prompt so compute it once.
+bool Scheduler::prefix_is_coming(const Sequence& waiter) const {
+  constexpr int kWorthWaiting = 2 * core::kBlockTokens;
+  if (!cache_.shares_prefixes() || waiter.wants_prompt_rows || !waiter.table.blocks.empty()) {
+    return false;
+  }
+  for (const auto& [_, runner] : running_) {
+    const bool moves = runner->planned > 0 || runner->last_step + 1 >= step_;
+    if (runner->pending() <= 1 || !moves || runner->table.salt != waiter.table.salt) continue;
+    const auto [end, _other] = std::mismatch(waiter.tokens.begin(), waiter.tokens.end() - 1,
+                                             runner->tokens.begin(), runner->tokens.end());
+    const auto common = static_cast<int>(end - waiter.tokens.begin());
+    const int shareable = common / core::kBlockTokens * core::kBlockTokens;
+    if (shareable - runner->computed >= kWorthWaiting) return true;
+  }
+  return false;
+}
+
 // One failure is enough for a step: looking a prompt up costs time, and the next one is longer.
 bool Scheduler::try_admit(Sequence& sequence) {
   if (blocks_short_ || running() >= limits_.max_sequences) return false;
+  if (prefix_is_coming(sequence)) return false;
   if (admit(sequence)) return true;
   blocks_short_ = true;
   give_up_blocks(sequence);

@@ -78,6 +78,7 @@ class Scheduler {
   void plan_prefills(int budget);
   int plan_rows(Sequence& sequence, int budget);
   Sequence* admit_oldest();
+  bool prefix_is_coming(const Sequence& waiter) const;
   bool try_admit(Sequence& sequence);
   bool admit(Sequence& sequence);
   bool has_room(const Sequence& sequence) const;

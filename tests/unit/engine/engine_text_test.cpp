@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "engine_harness.h"
@@ -62,6 +63,27 @@ TEST_F(EngineTextTest, AStopStringCanBeIncluded) {
   r.stop.stop = {"XYZ"};
   r.stop.include_stop_str_in_output = true;
   EXPECT_EQ(run(*engine, r).choices.at(0).text, "go XYZ");
+}
+
+TEST_F(EngineTextTest, AStopStringOfOneChoiceLeavesTheOthersAlone) {
+  auto engine = make(config());
+  core::Request r = request(prompt_of(20), 40);
+  r.sampling.temperature = 1;
+  r.stop.ignore_eos = true;
+  r.n = 2;
+  const auto first = model_answer(r, 0, {kEnd});
+  const auto second = model_answer(r, 1, {kEnd});
+  const auto only_first = std::find_if(first.begin() + 2, first.end(), [&](core::TokenId id) {
+    return std::find(second.begin(), second.end(), id) == second.end();
+  });
+  ASSERT_NE(only_first, first.end());
+  r.stop.stop = {WordCodec().token_text(*only_first)};
+  const Result result = run(*engine, r);
+  EXPECT_EQ(result.choices.at(0).tokens, std::vector(first.begin(), only_first + 1));
+  EXPECT_EQ(result.choices.at(0).finish, FinishReason::kStop);
+  EXPECT_EQ(result.choices.at(1).tokens, second);
+  EXPECT_TRUE(engine->stats().alive);
+  expect_all_blocks_back(*engine);
 }
 
 TEST_F(EngineTextTest, EndTokensEndAndAreNeverShown) {

@@ -110,6 +110,33 @@ TEST(Scheduler, ChoicesShareThePromptsWholeBlocks) {
   }
 }
 
+TEST(Scheduler, PromptsThatArriveTogetherComputeTheirCommonPartOnce) {
+  Harness h({.max_step_tokens = 128, .max_sequences = 8, .max_prompt_rows = 8}, 64);
+  const std::vector<TokenId> system_prompt = Harness::counted(64);
+  std::vector<SequenceId> ids;
+  for (TokenId user = 0; user < 4; ++user) {
+    std::vector<TokenId> prompt = system_prompt;
+    prompt.insert(prompt.end(), 5, 1000 + user);
+    ids.push_back(h.add(prompt));
+  }
+  EXPECT_EQ(h.step().batch.rows(), 69);
+  EXPECT_EQ(h.step().batch.rows(), 3 * 5);
+  for (const SequenceId id : ids) EXPECT_TRUE(h.scheduler.find(id)->prompt_done);
+  h.scheduler.check();
+}
+
+TEST(Scheduler, NobodyWaitsForAPromptThatStandsStill) {
+  Harness h(small_steps(), 64);
+  const SequenceId first = h.add(Harness::counted(200));
+  h.step();
+  const SequenceId second = h.add(Harness::counted(200));
+  h.step();
+  EXPECT_EQ(h.scheduler.find(second)->computed, 0);
+  h.scheduler.pause(first, true);
+  h.step();
+  EXPECT_GT(h.scheduler.find(second)->computed, 0);
+}
+
 TEST(Scheduler, FollowersOfACancelledLeaderStartOnTheirOwn) {
   Harness h(small_steps(), 64);
   const SequenceId leader = h.add(Harness::counted(200));
