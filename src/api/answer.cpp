@@ -13,7 +13,8 @@ std::optional<Error> failure_of(const core::RequestOutput& output) {
                    output.error.empty() ? "The engine failed on this request." : output.error);
     }
     if (choice.finish == core::FinishReason::kCancelled) {
-      return Error(ErrorKind::kUnavailable, "The request was cut because the model is being unloaded.");
+      return Error(ErrorKind::kUnavailable,
+                   "The request was cut because the model is being unloaded.");
     }
   }
   return std::nullopt;

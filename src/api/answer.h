@@ -33,10 +33,10 @@ struct AnswerInfo {
   bool include_usage = false;
   bool continuous_usage = false;
   bool logprobs = false;
-  bool token_ids = false;    // return_token_ids: choices carry the ids of their tokens
+  bool token_ids = false;  // return_token_ids: choices carry the ids of their tokens
   std::vector<std::string> warnings;
-  std::vector<Echo> echo;    // completions: one a prompt, or none
-  bool echo_only = false;    // max_tokens 0: what was sampled is not shown
+  std::vector<Echo> echo;  // completions: one a prompt, or none
+  bool echo_only = false;  // max_tokens 0: what was sampled is not shown
   TokenBytes token_bytes;
 };
 

@@ -7,8 +7,8 @@
 
 namespace bodega::api {
 
-// What chat and completions share: the order of events, the end, usage and warnings. A subclass says
-// what a choice looks like. Whole answers are collected and written as one object.
+// What chat and completions share: the order of events, the end, usage and warnings. A subclass
+// says what a choice looks like. Whole answers are collected and written as one object.
 class BaseWriter : public AnswerWriter {
  public:
   BaseWriter(AnswerInfo info, const char* whole_object, const char* chunk_object);

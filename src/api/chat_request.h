@@ -11,7 +11,7 @@ namespace bodega::api {
 // A checked body of POST /v1/chat/completions.
 struct ChatRequest {
   GenerationFields common;
-  json::array messages;         // as read_messages leaves them
+  json::array messages;  // as read_messages leaves them
   json::object template_kwargs;
   std::optional<std::string> reasoning_effort;
   bool add_generation_prompt = true;
@@ -21,7 +21,8 @@ struct ChatRequest {
 // Throws Error(kInvalidRequest) that names the offending field.
 ChatRequest parse_chat(std::string_view body, const ModelLimits& limits);
 
-// POST /apply-template: the part of a chat request that shapes the prompt; other members are unknown.
+// POST /apply-template: the part of a chat request that shapes the prompt; other members are
+// unknown.
 ChatRequest parse_apply_template(std::string_view body, const ModelLimits& limits);
 
 // What the template is rendered with: {messages, add_generation_prompt, ...template_kwargs}.

@@ -14,7 +14,8 @@ Prompt ids_prompt(const json::array& ids, const std::string& path, const ModelLi
   return read_token_ids(ids, path, limits.vocab_size);
 }
 
-Prompt element_prompt(const json::value& value, const std::string& path, const ModelLimits& limits) {
+Prompt element_prompt(const json::value& value, const std::string& path,
+                      const ModelLimits& limits) {
   if (value.is_string()) return std::string(value.get_string());
   if (!value.is_array()) refuse(path, "must be a string or an array of token ids");
   return ids_prompt(value.get_array(), path, limits);
@@ -28,7 +29,8 @@ std::vector<Prompt> read_prompts(Fields& fields, const ModelLimits& limits) {
   const json::array& list = prompt->get_array();
   if (list.empty()) refuse("prompt", "must not be empty");
   if (list[0].is_number()) return {ids_prompt(list, "prompt", limits)};
-  if (list.size() > kMostPrompts) refuse("prompt", fmt::format("may hold at most {} prompts", kMostPrompts));
+  if (list.size() > kMostPrompts)
+    refuse("prompt", fmt::format("may hold at most {} prompts", kMostPrompts));
   std::vector<Prompt> prompts;
   for (std::size_t i = 0; i < list.size(); ++i) {
     prompts.push_back(element_prompt(list[i], element("prompt", i), limits));

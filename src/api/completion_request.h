@@ -18,7 +18,8 @@ struct CompletionRequest {
   bool echo = false;
 };
 
-// Throws Error(kInvalidRequest) that names the offending field. max_tokens 0 is allowed with echo only.
+// Throws Error(kInvalidRequest) that names the offending field. max_tokens 0 is allowed with echo
+// only.
 CompletionRequest parse_completion(std::string_view body, const ModelLimits& limits);
 
 }  // namespace bodega::api

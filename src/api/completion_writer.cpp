@@ -57,10 +57,11 @@ class CompletionWriter final : public BaseWriter {
   // What has been collected: all of a whole answer, or what a chunk brings.
   json::object whole_choice(int index) override {
     Choice& choice = choices_[index];
-    return {{"index", index},
-            {"text", std::exchange(choice.text, {})},
-            {"logprobs", info().logprobs ? json::value(choice.logprobs.take()) : json::value(nullptr)},
-            {"finish_reason", choice.finish}};
+    return {
+        {"index", index},
+        {"text", std::exchange(choice.text, {})},
+        {"logprobs", info().logprobs ? json::value(choice.logprobs.take()) : json::value(nullptr)},
+        {"finish_reason", choice.finish}};
   }
 
   std::vector<Choice> choices_;

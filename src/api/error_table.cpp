@@ -15,8 +15,9 @@ struct Row {
   const char* code;
 };
 
-// The one place where an error meets the wire. Types follow OpenAI's SDKs, which pick their exception
-// by status and show `code`. The first row of a status is the one that a bare status stands for.
+// The one place where an error meets the wire. Types follow OpenAI's SDKs, which pick their
+// exception by status and show `code`. The first row of a status is the one that a bare status
+// stands for.
 constexpr auto kRows = std::to_array<Row>({
     {ErrorKind::kInvalidRequest, 400, "invalid_request_error", "invalid_request"},
     {ErrorKind::kContextLengthExceeded, 400, "invalid_request_error", "context_length_exceeded"},

@@ -9,8 +9,8 @@
 
 namespace bodega::api {
 
-// An error as it leaves the process: HTTP status, headers in lower case (content-type and, where the
-// error carries it, retry-after) and the body {"error": {message, type, param, code}}.
+// An error as it leaves the process: HTTP status, headers in lower case (content-type and, where
+// the error carries it, retry-after) and the body {"error": {message, type, param, code}}.
 struct RenderedError {
   int status = 500;
   std::vector<std::pair<std::string, std::string>> headers;
@@ -27,7 +27,8 @@ std::string error_body(const Error& error);
 
 int http_status(ErrorKind kind);
 
-// The other way round, for a client of our own wire (bodega run, the front reading a worker's answer).
+// The other way round, for a client of our own wire (bodega run, the front reading a worker's
+// answer).
 ErrorKind kind_of_status(int status);
 
 }  // namespace bodega::api

@@ -17,7 +17,8 @@ namespace bodega::api {
 // that names the path. Members that nobody asked for are the unknown ones.
 class Fields {
  public:
-  // `path` is the place of the object in the body, "" for the body itself. The object must outlive this.
+  // `path` is the place of the object in the body, "" for the body itself. The object must outlive
+  // this.
   explicit Fields(const json::object& object, std::string path = {});
 
   const json::value* find(std::string_view name);  // nullptr when absent or null

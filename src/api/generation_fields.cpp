@@ -50,12 +50,12 @@ Owner& owner_in(GenerationFields& fields) {
 }
 
 template <typename Owner, typename Value>
-void assign(GenerationFields& fields, Value Owner::*member, double value) {
+void assign(GenerationFields& fields, Value Owner::* member, double value) {
   owner_in<Owner>(fields).*member = static_cast<Value>(value);
 }
 
 template <typename Owner>
-void assign(GenerationFields& fields, std::optional<int> Owner::*member, double value) {
+void assign(GenerationFields& fields, std::optional<int> Owner::* member, double value) {
   owner_in<Owner>(fields).*member = static_cast<int>(value);
 }
 
@@ -84,8 +84,9 @@ void read_plain(const PlainField& field, Fields& source, GenerationFields& into)
 void read_seed(Fields& source, GenerationFields& into) {
   const json::value* value = source.find("seed");
   if (value == nullptr) return;
-  into.seed = value->is_uint64() ? value->get_uint64()
-                                 : static_cast<std::uint64_t>(as_integer(*value, source.path("seed")));
+  into.seed = value->is_uint64()
+                  ? value->get_uint64()
+                  : static_cast<std::uint64_t>(as_integer(*value, source.path("seed")));
 }
 
 std::string stop_string(const json::value& value, const std::string& path) {
@@ -103,7 +104,8 @@ void read_stop(Fields& source, GenerationFields& into) {
   }
   if (!value->is_array()) refuse("stop", "must be a string or an array of strings");
   const json::array& list = value->get_array();
-  if (list.size() > kMostStops) refuse("stop", fmt::format("may hold at most {} strings", kMostStops));
+  if (list.size() > kMostStops)
+    refuse("stop", fmt::format("may hold at most {} strings", kMostStops));
   for (std::size_t i = 0; i < list.size(); ++i) {
     into.stop.stop.push_back(stop_string(list[i], element("stop", i)));
   }
@@ -114,7 +116,8 @@ core::TokenId bias_key(std::string_view key, const std::string& path, int vocab_
   const char* end = key.data() + key.size();
   const auto [stopped, error] = std::from_chars(key.data(), end, id);
   if (error != std::errc{} || stopped != end || id < 0) refuse(path, "must be named by a token id");
-  if (id >= vocab_size) refuse(path, fmt::format("is outside the vocabulary of {} tokens", vocab_size));
+  if (id >= vocab_size)
+    refuse(path, fmt::format("is outside the vocabulary of {} tokens", vocab_size));
   return id;
 }
 
@@ -232,10 +235,11 @@ std::vector<core::TokenId> read_token_ids(const json::array& array, const std::s
 int resolve_max_tokens(std::optional<int> asked, int prompt_tokens, int context_length) {
   const int room = context_length - prompt_tokens;
   if (room < 1) {
-    throw Error(ErrorKind::kContextLengthExceeded,
-                fmt::format("The prompt has {} tokens, but the context of this model holds {} tokens, "
-                            "prompt and answer together. Shorten the prompt.",
-                            prompt_tokens, context_length));
+    throw Error(
+        ErrorKind::kContextLengthExceeded,
+        fmt::format("The prompt has {} tokens, but the context of this model holds {} tokens, "
+                    "prompt and answer together. Shorten the prompt.",
+                    prompt_tokens, context_length));
   }
   return std::min(asked.value_or(room), room);
 }

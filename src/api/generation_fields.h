@@ -16,7 +16,7 @@ namespace bodega::api {
 struct ModelLimits {
   int context_length = 0;  // tokens, prompt and answer
   int vocab_size = 0;
-  bool strict = false;     // an unknown field is an error instead of a warning
+  bool strict = false;  // an unknown field is an error instead of a warning
 };
 
 // What chat and completions have in common, checked.
@@ -26,7 +26,7 @@ struct GenerationFields {
   core::StopParams stop;
   int n = 1;
   core::Priority priority = core::Priority::kNormal;
-  std::optional<int> max_tokens;             // the newer name has already won
+  std::optional<int> max_tokens;  // the newer name has already won
   std::optional<int> max_completion_tokens;
   std::optional<std::uint64_t> seed;
   bool stream = false;
@@ -39,10 +39,10 @@ struct GenerationFields {
 
 // One row of the table of plain fields: it drives parsing, the error text, and the tests.
 struct PlainField {
-  using Target = std::variant<float core::SamplingParams::*, int core::SamplingParams::*,
-                              int core::StopParams::*, bool core::StopParams::*,
-                              int GenerationFields::*, bool GenerationFields::*,
-                              std::optional<int> GenerationFields::*>;
+  using Target =
+      std::variant<float core::SamplingParams::*, int core::SamplingParams::*,
+                   int core::StopParams::*, bool core::StopParams::*, int GenerationFields::*,
+                   bool GenerationFields::*, std::optional<int> GenerationFields::*>;
   std::string_view name;
   Target target;
   double least = 0;
@@ -51,7 +51,7 @@ struct PlainField {
 
   bool is_bool() const;
   bool is_integer() const;
-  bool is_budget() const;  // max_tokens under either name
+  bool is_budget() const;           // max_tokens under either name
   std::string requirement() const;  // "a number from 0 to 2"
 };
 
@@ -69,8 +69,8 @@ void refuse_later_fields(Fields& fields);
 void note_unknown_fields(const Fields& fields, const ModelLimits& limits,
                          std::vector<std::string>& warnings);
 
-// The answer's budget: what was asked, at most the room left. Throws kContextLengthExceeded when the
-// prompt leaves no room for one token.
+// The answer's budget: what was asked, at most the room left. Throws kContextLengthExceeded when
+// the prompt leaves no room for one token.
 int resolve_max_tokens(std::optional<int> asked, int prompt_tokens, int context_length);
 
 // An array of token ids, each inside the vocabulary.

@@ -14,8 +14,8 @@
 namespace bodega::api {
 namespace {
 
-// Builds the value as boost::json::parser does, and notices what that one lets pass: a second member
-// of the same name.
+// Builds the value as boost::json::parser does, and notices what that one lets pass: a second
+// member of the same name.
 class StrictHandler {
  public:
   static constexpr std::size_t max_array_size = -1;
@@ -105,15 +105,14 @@ class StrictHandler {
 std::string complaint(boost::system::error_code code, std::size_t at) {
   if (code == json::error::too_deep) return fmt::format("nests deeper than {} levels", kJsonDepth);
   if (code == json::error::incomplete) return "ends before the JSON value is complete";
-  if (code == json::error::extra_data) return fmt::format("goes on after the JSON value, at byte {}", at);
+  if (code == json::error::extra_data)
+    return fmt::format("goes on after the JSON value, at byte {}", at);
   return fmt::format("is not valid JSON: {} at byte {}", code.message(), at);
 }
 
 void write(const json::value& value, std::string& out);
 
-void write_string(const json::string& text, std::string& out) {
-  out += json::serialize(text);
-}
+void write_string(const json::string& text, std::string& out) { out += json::serialize(text); }
 
 void write_double(double value, std::string& out) {
   if (std::isfinite(value)) {
@@ -149,14 +148,30 @@ void write_object(const json::object& object, std::string& out) {
 
 void write(const json::value& value, std::string& out) {
   switch (value.kind()) {
-    case json::kind::null: out += "null"; break;
-    case json::kind::bool_: out += value.get_bool() ? "true" : "false"; break;
-    case json::kind::int64: out += std::to_string(value.get_int64()); break;
-    case json::kind::uint64: out += std::to_string(value.get_uint64()); break;
-    case json::kind::double_: write_double(value.get_double(), out); break;
-    case json::kind::string: write_string(value.get_string(), out); break;
-    case json::kind::array: write_array(value.get_array(), out); break;
-    case json::kind::object: write_object(value.get_object(), out); break;
+    case json::kind::null:
+      out += "null";
+      break;
+    case json::kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      break;
+    case json::kind::int64:
+      out += std::to_string(value.get_int64());
+      break;
+    case json::kind::uint64:
+      out += std::to_string(value.get_uint64());
+      break;
+    case json::kind::double_:
+      write_double(value.get_double(), out);
+      break;
+    case json::kind::string:
+      write_string(value.get_string(), out);
+      break;
+    case json::kind::array:
+      write_array(value.get_array(), out);
+      break;
+    case json::kind::object:
+      write_object(value.get_object(), out);
+      break;
   }
 }
 
@@ -192,9 +207,7 @@ std::string to_text(const json::value& value) {
   return out;
 }
 
-double widen(float value) {
-  return std::strtod(fmt::format("{}", value).c_str(), nullptr);
-}
+double widen(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
 int count_characters(std::string_view text) {
   int count = 0;

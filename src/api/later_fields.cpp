@@ -17,7 +17,9 @@ bool is_false(const json::value& value) { return value.is_bool() && !value.get_b
 bool is_empty_list(const json::value& value) {
   return value.is_array() && value.get_array().empty();
 }
-bool is_one(const json::value& value) { return value.is_number() && value.to_number<double>() == 1; }
+bool is_one(const json::value& value) {
+  return value.is_number() && value.to_number<double>() == 1;
+}
 bool is_text_format(const json::value& value) {
   if (!value.is_object()) return false;
   const json::value* type = value.get_object().if_contains("type");

@@ -7,7 +7,8 @@
 
 namespace bodega::api {
 
-// A token as logprobs objects spell it: its text, or "bytes:\xe2\x82" where it is part of a character.
+// A token as logprobs objects spell it: its text, or "bytes:\xe2\x82" where it is part of a
+// character.
 std::string token_text(std::string_view bytes);
 
 // A log-probability that JSON can hold: minus infinity and NaN become -9999.

@@ -49,7 +49,8 @@ std::string read_content(Fields& fields, const ModelLimits& limits,
   return text;
 }
 
-// JSON text on the wire, an object for templates that walk its pairs. "" and null mean no arguments.
+// JSON text on the wire, an object for templates that walk its pairs. "" and null mean no
+// arguments.
 json::object read_arguments(Fields& function) {
   const json::value* arguments = function.find("arguments");
   if (arguments == nullptr) return {};
@@ -182,7 +183,8 @@ std::string mark_final_message(json::array& messages) {
   json::value& content = messages.back().as_object()["content"];
   std::string mark = "continue-here";
   const std::string all = json::serialize(messages);
-  for (int i = 0; all.find(mark) != std::string::npos; ++i) mark = fmt::format("continue-here-{}", i);
+  for (int i = 0; all.find(mark) != std::string::npos; ++i)
+    mark = fmt::format("continue-here-{}", i);
   content = std::string(content.as_string()) + mark;
   return mark;
 }

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <random>
 #include <memory>
+#include <random>
 
 #include "api/json.h"
 #include "base/errors.h"
@@ -74,7 +74,8 @@ int bench_engine(const BenchFlags& flags) {
   options.path = is_default ? server::default_model_path() : flags.model;
   options.threads = flags.threads;
   engine::LoadedModel model = engine::load_model(options);
-  print(flags, options.path + " (" + model.kernels + ")", measure(flags, [&](const LoadShape& shape) {
+  print(flags, options.path + " (" + model.kernels + ")",
+        measure(flags, [&](const LoadShape& shape) {
           return load_engine(*model.engine, model.config.vocab_size, shape);
         }));
   return 0;
@@ -84,7 +85,8 @@ int bench_engine(const BenchFlags& flags) {
 
 Run add_bench(CLI::App& verb) {
   const auto flags = std::make_shared<BenchFlags>();
-  const auto option = [&](const char* name, auto& value, const char* help, const char* environment) {
+  const auto option = [&](const char* name, auto& value, const char* help,
+                          const char* environment) {
     return verb.add_option(name, value, help)->envname(environment)->capture_default_str();
   };
   option("MODEL", flags->model, "Path, or with --against the server's name for it", "BODEGA_MODEL");
@@ -94,10 +96,12 @@ Run add_bench(CLI::App& verb) {
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   option("--prompt-tokens", flags->prompt_tokens, "About so many tokens a prompt",
-         "BODEGA_PROMPT_TOKENS")->check(CLI::Range(1, 1000000));
+         "BODEGA_PROMPT_TOKENS")
+      ->check(CLI::Range(1, 1000000));
   option("--tokens", flags->output_tokens, "Tokens an answer", "BODEGA_TOKENS")
       ->check(CLI::Range(1, 1000000));
-  option("--repeats", flags->repeats, "Measurements a row", "BODEGA_REPEATS")->check(CLI::Range(1, 1000));
+  option("--repeats", flags->repeats, "Measurements a row", "BODEGA_REPEATS")
+      ->check(CLI::Range(1, 1000));
   option("--threads", flags->threads, "CPU threads, 0 = automatic", "BODEGA_THREADS");
   verb.add_flag("--json", flags->json, "Print JSON")->envname("BODEGA_JSON");
   return [flags] { return flags->against.empty() ? bench_engine(*flags) : bench_server(*flags); };

@@ -20,10 +20,10 @@ namespace json = boost::json;
 
 // Words that are one token each in the vocabularies of today's models.
 constexpr auto kWords = std::to_array<const char*>(
-    {"time", "year", "people", "way", "day", "man", "thing", "woman", "life", "child", "world",
-     "school", "state", "family", "student", "group", "country", "problem", "hand", "part", "place",
-     "case", "week", "company", "system", "program", "question", "work", "government", "number",
-     "night", "point"});
+    {"time",    "year",    "people",   "way",    "day",        "man",    "thing",   "woman",
+     "life",    "child",   "world",    "school", "state",      "family", "student", "group",
+     "country", "problem", "hand",     "part",   "place",      "case",   "week",    "company",
+     "system",  "program", "question", "work",   "government", "number", "night",   "point"});
 
 std::string words(int count, unsigned seed) {
   std::mt19937 random(seed);
@@ -94,9 +94,9 @@ class StreamCall : public std::enable_shared_from_this<StreamCall> {
       self->trace_.error = reason;
       self->on_end_();
     };
-    call_ = http::send_request(loop, address.endpoint,
-                               make_request(address, "POST", "/v1/chat/completions", std::move(body)),
-                               std::move(events));
+    call_ = http::send_request(
+        loop, address.endpoint,
+        make_request(address, "POST", "/v1/chat/completions", std::move(body)), std::move(events));
   }
 
  private:
@@ -110,7 +110,8 @@ core::Request random_request(int vocab_size, const LoadShape& shape, int stream)
   std::mt19937 random(shape.seed * 1000 + static_cast<unsigned>(stream));
   core::Request request;
   for (int i = 0; i < shape.prompt_tokens; ++i) {
-    request.prompt.push_back(static_cast<core::TokenId>(random() % static_cast<unsigned>(vocab_size)));
+    request.prompt.push_back(
+        static_cast<core::TokenId>(random() % static_cast<unsigned>(vocab_size)));
   }
   request.sampling.temperature = 0;
   request.stop.max_tokens = shape.output_tokens;
@@ -147,18 +148,18 @@ std::vector<RequestTrace> load_engine(engine::Engine& engine, int vocab_size,
   for (int i = 0; i < shape.streams; ++i) {
     RequestTrace& trace = traces[i];
     trace.sent = monotonic_seconds();
-    engine.submit(random_request(vocab_size, shape, i), [&trace, &end = ends[i]](
-                                                            const core::RequestOutput& output) {
-      for (const core::ChoiceOutput& choice : output.choices) {
-        if (!choice.tokens.empty()) trace.pieces.push_back(monotonic_seconds());
-      }
-      if (!output.finished) return;
-      trace.error = output.error;
-      trace.prompt_tokens = output.usage.prompt_tokens;
-      trace.cached_tokens = output.usage.cached_tokens;
-      trace.completion_tokens = output.usage.completion_tokens;
-      end.set_value();
-    });
+    engine.submit(random_request(vocab_size, shape, i),
+                  [&trace, &end = ends[i]](const core::RequestOutput& output) {
+                    for (const core::ChoiceOutput& choice : output.choices) {
+                      if (!choice.tokens.empty()) trace.pieces.push_back(monotonic_seconds());
+                    }
+                    if (!output.finished) return;
+                    trace.error = output.error;
+                    trace.prompt_tokens = output.usage.prompt_tokens;
+                    trace.cached_tokens = output.usage.cached_tokens;
+                    trace.completion_tokens = output.usage.completion_tokens;
+                    end.set_value();
+                  });
   }
   for (std::promise<void>& end : ends) end.get_future().wait();
   return traces;

@@ -72,16 +72,17 @@ BenchRow summarise(int streams, const std::vector<RequestTrace>& traces) {
 
 BenchRow median_row(std::vector<BenchRow> repeats) {
   const auto middle = repeats.begin() + static_cast<std::ptrdiff_t>(repeats.size() / 2);
-  std::nth_element(repeats.begin(), middle, repeats.end(), [](const BenchRow& a, const BenchRow& b) {
-    return a.decode_tokens_per_s < b.decode_tokens_per_s;
-  });
+  std::nth_element(repeats.begin(), middle, repeats.end(),
+                   [](const BenchRow& a, const BenchRow& b) {
+                     return a.decode_tokens_per_s < b.decode_tokens_per_s;
+                   });
   return *middle;
 }
 
 std::string table(const std::vector<BenchRow>& rows) {
-  std::string out = fmt::format("{:>7} {:>7} {:>12} {:>12} {:>12} {:>12} {:>12} {:>7}\n", "streams",
-                                "prompt", "first tok s", "p95 s", "prefill t/s", "decode t/s",
-                                "overall t/s", "failed");
+  std::string out =
+      fmt::format("{:>7} {:>7} {:>12} {:>12} {:>12} {:>12} {:>12} {:>7}\n", "streams", "prompt",
+                  "first tok s", "p95 s", "prefill t/s", "decode t/s", "overall t/s", "failed");
   for (const BenchRow& row : rows) {
     out += fmt::format("{:>7} {:>7.0f} {:>12.3f} {:>12.3f} {:>12.1f} {:>12.1f} {:>12.1f} {:>7}\n",
                        row.streams, row.prompt_tokens, row.first_token_s, row.first_token_p95_s,

@@ -13,15 +13,15 @@ struct RequestTrace {
   int prompt_tokens = 0;
   int cached_tokens = 0;
   int completion_tokens = 0;
-  std::string error;           // not empty: the request failed
+  std::string error;  // not empty: the request failed
 };
 
 // What one number of parallel streams gave.
 struct BenchRow {
   int streams = 0;
   int failed = 0;
-  double prompt_tokens = 0;         // median of the prompts
-  double first_token_s = 0;         // median
+  double prompt_tokens = 0;  // median of the prompts
+  double first_token_s = 0;  // median
   double first_token_p95_s = 0;
   double prefill_tokens_per_s = 0;  // median over requests; meaningful at one stream
   double decode_tokens_per_s = 0;   // all streams together, while all of them decode

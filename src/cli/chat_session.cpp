@@ -34,9 +34,8 @@ void ChatSession::reset() {
 }
 
 json::object ChatSession::body() const {
-  json::object body{{"messages", messages_},
-                    {"stream", true},
-                    {"stream_options", {{"include_usage", true}}}};
+  json::object body{
+      {"messages", messages_}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
   if (!options_.model.empty()) body["model"] = options_.model;
   if (options_.temperature) body["temperature"] = *options_.temperature;
   if (options_.max_tokens) body["max_completion_tokens"] = *options_.max_tokens;
@@ -45,7 +44,8 @@ json::object ChatSession::body() const {
 }
 
 void ChatSession::take_event(const json::object& event, std::string& answer, std::ostream& out) {
-  if (const json::value* usage = event.if_contains("usage"); usage != nullptr && usage->is_object()) {
+  if (const json::value* usage = event.if_contains("usage");
+      usage != nullptr && usage->is_object()) {
     usage_ = usage->get_object();
   }
   if (const json::value* timings = event.if_contains("timings")) timings_ = timings->as_object();

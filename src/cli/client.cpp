@@ -28,7 +28,8 @@ Error error_of(int status, const std::string& body) {
     const json::object& error = object.at("error").as_object();
     return Error(api::kind_of_status(status), std::string(error.at("message").as_string()));
   } catch (const std::exception&) {
-    return Error(api::kind_of_status(status), "The server answered " + std::to_string(status) + ".");
+    return Error(api::kind_of_status(status),
+                 "The server answered " + std::to_string(status) + ".");
   }
 }
 

@@ -23,7 +23,8 @@ http::ClientRequest make_request(const ServerAddress& address, std::string metho
 // The payloads of the `data:` lines in a stream of bytes, however it is cut.
 class EventReader {
  public:
-  void read(std::string_view bytes, const std::function<void(std::string_view payload)>& on_payload);
+  void read(std::string_view bytes,
+            const std::function<void(std::string_view payload)>& on_payload);
 
  private:
   std::string line_;

@@ -45,8 +45,7 @@ double MachineReport::gflops() const {
 
 // Seconds to read the weights once, over seconds of arithmetic that one more row costs.
 double MachineReport::ridge_rows() const {
-  const double read_s =
-      static_cast<double>(probe.work.weight_bytes) / (bandwidth_gb_s * 1e9);
+  const double read_s = static_cast<double>(probe.work.weight_bytes) / (bandwidth_gb_s * 1e9);
   const double row_s = static_cast<double>(probe.work.flops_per_row) / (gflops() * 1e9);
   return read_s / row_s;
 }
@@ -96,8 +95,7 @@ std::string to_text(const MachineReport& report) {
       report.cgroup_cores ? fmt::format(" (quota {:.1f})", *report.cgroup_cores) : "",
       format_bytes(report.free_bytes), format_bytes(report.memory_bytes), report.bandwidth_gb_s,
       report.threads, report.model, report.probe.one_row_s * 1e3, report.decode_gb_s(),
-      report.probe.many_rows_s * 1e3, report.probe.many_rows, report.gflops(),
-      report.ridge_rows());
+      report.probe.many_rows_s * 1e3, report.probe.many_rows, report.gflops(), report.ridge_rows());
   out += "kernels     each against its twin of stock MLX operations\n";
   for (const auto& [operation, worst] : worst_by_operation(report.probe.checks)) {
     const char* verdict = worst.error <= kWorstRelativeError ? "ok" : "WRONG";

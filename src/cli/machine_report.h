@@ -24,10 +24,10 @@ struct MachineReport {
   std::string model;
   engine::Probe probe;
 
-  double decode_gb_s() const;      // weights read by a one-row step
-  double gflops() const;           // of a many-rows step
-  double ridge_rows() const;       // rows at which arithmetic takes as long as reading the weights
-  bool healthy() const;            // every kernel agrees with its twin
+  double decode_gb_s() const;  // weights read by a one-row step
+  double gflops() const;       // of a many-rows step
+  double ridge_rows() const;   // rows at which arithmetic takes as long as reading the weights
+  bool healthy() const;        // every kernel agrees with its twin
   std::vector<std::string> advice() const;  // what is slow here and why; one sentence each
 };
 

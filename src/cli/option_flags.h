@@ -9,8 +9,8 @@
 
 namespace bodega::cli {
 
-// The rows of an options table as flags with their environment twins. What was given is kept apart and
-// applied later, so that it can override a configuration file.
+// The rows of an options table as flags with their environment twins. What was given is kept apart
+// and applied later, so that it can override a configuration file.
 template <class Options>
 class OptionFlags {
  public:
@@ -33,7 +33,9 @@ class OptionFlags {
  private:
   CLI::Option* declare_one(CLI::App& verb, const Field& field) {
     const std::string flag = server::flag_name(field.name);
-    const auto keep = [this, &field](std::string text) { given_.emplace_back(&field, std::move(text)); };
+    const auto keep = [this, &field](std::string text) {
+      given_.emplace_back(&field, std::move(text));
+    };
     if (std::holds_alternative<bool Options::*>(field.member)) {
       const std::string both = flag + ",!--no-" + flag.substr(2);
       return verb.add_flag_function(

@@ -79,8 +79,8 @@ bool replay_line(Client& client, const std::string& line) {
   const json::object answer = client.post(logged.route, replay_body(logged));
   const std::string fingerprint(answer.at("system_fingerprint").as_string());
   if (fingerprint != logged.fingerprint) {
-    fmt::print("{}: the fingerprint was {} and is now {}; equal tokens are not promised\n", logged.id,
-               logged.fingerprint, fingerprint);
+    fmt::print("{}: the fingerprint was {} and is now {}; equal tokens are not promised\n",
+               logged.id, logged.fingerprint, fingerprint);
   }
   if (!compare(client, logged, ids_of(answer))) return false;
   fmt::print("{}: equal\n", logged.id);
@@ -119,7 +119,8 @@ int replay(const ReplayFlags& flags) {
 Run add_replay(CLI::App& verb) {
   const auto flags = std::make_shared<ReplayFlags>();
   verb.add_option("FILE", flags->file, "What serve --log-requests wrote")->required();
-  verb.add_option("--model", flags->model, "Model to load; none: the default")->envname("BODEGA_MODEL");
+  verb.add_option("--model", flags->model, "Model to load; none: the default")
+      ->envname("BODEGA_MODEL");
   verb.add_flag("--running", flags->running, "Ask the server that runs at --host and --port")
       ->envname("BODEGA_RUNNING");
   flags->connection.declare(verb);

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 
 #include "base/errors.h"
@@ -25,7 +26,8 @@ namespace {
 constexpr std::size_t kHistoryShown = 20;
 
 constexpr const char* kHelp =
-    "  \"\"\"       begins and ends a message of several lines; a \\ at the end of a line goes on too\n"
+    "  \"\"\"       begins and ends a message of several lines; a \\ at the end of a line goes on "
+    "too\n"
     "  /reset    forget the conversation\n"
     "  /stats    tokens and times of the last answer\n"
     "  /history  the last inputs\n"
@@ -38,7 +40,7 @@ void on_interrupt(int /*signal*/) { g_interrupted = true; }
 
 // No SA_RESTART: a read of the terminal has to return.
 void catch_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &action, nullptr);
 }
@@ -53,8 +55,10 @@ struct RunFlags {
 };
 
 std::string default_history() {
-  if (const char* state = std::getenv("XDG_STATE_HOME")) return std::string(state) + "/bodega/history";
-  if (const char* home = std::getenv("HOME")) return std::string(home) + "/.local/state/bodega/history";
+  if (const char* state = std::getenv("XDG_STATE_HOME"))
+    return std::string(state) + "/bodega/history";
+  if (const char* home = std::getenv("HOME"))
+    return std::string(home) + "/.local/state/bodega/history";
   return {};
 }
 
@@ -78,8 +82,8 @@ class History {
     const bool is_new = !std::filesystem::exists(path_, ignored);
     std::ofstream(path_, std::ios::app) << text << '\n';
     if (is_new) {
-      std::filesystem::permissions(path_, std::filesystem::perms::owner_read |
-                                              std::filesystem::perms::owner_write, ignored);
+      std::filesystem::permissions(
+          path_, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
     }
   }
 
@@ -95,22 +99,43 @@ class History {
   std::deque<std::string> last_;
 };
 
-// True when the input was a command; sets `leave` for the one that ends the chat.
-bool obey(const std::string& input, ChatSession& session, const History& history, bool& leave) {
+struct Chat {
+  ChatSession& session;
+  History& history;
+  bool leave = false;
+};
+
+void show_history(Chat& chat) {
+  for (const std::string& line : chat.history.last()) std::cout << "  " << line << '\n';
+}
+
+void reset(Chat& chat) {
+  chat.session.reset();
+  std::cout << "The conversation is forgotten.\n";
+}
+
+using Command = void (*)(Chat&);
+
+const std::map<std::string, Command>& commands() {
+  static const std::map<std::string, Command> kCommands = {
+      {"/reset", reset},
+      {"/stats", [](Chat& chat) { std::cout << chat.session.stats() << '\n'; }},
+      {"/history", show_history},
+      {"/help", [](Chat&) { std::cout << kHelp << '\n'; }},
+      {"/exit", [](Chat& chat) { chat.leave = true; }},
+      {"/quit", [](Chat& chat) { chat.leave = true; }},
+  };
+  return kCommands;
+}
+
+// True when the input was a command.
+bool obey(const std::string& input, Chat& chat) {
   if (!input.starts_with('/')) return false;
-  if (input == "/exit" || input == "/quit" || input == "/bye") {
-    leave = true;
-  } else if (input == "/reset") {
-    session.reset();
-    std::cout << "The conversation is forgotten.\n";
-  } else if (input == "/stats") {
-    std::cout << session.stats() << '\n';
-  } else if (input == "/history") {
-    for (const std::string& line : history.last()) std::cout << "  " << line << '\n';
-  } else if (input == "/help" || input == "/?") {
-    std::cout << kHelp << '\n';
-  } else {
+  const auto command = commands().find(input);
+  if (command == commands().end()) {
     std::cout << "There is no command " << input << ". /help lists them.\n";
+  } else {
+    command->second(chat);
   }
   return true;
 }
@@ -120,25 +145,30 @@ void answer(ChatSession& session, const std::string& text) {
   session.ask(text, std::cout, [] { return g_interrupted.load(); });
 }
 
+// The next input; nothing at the end. Ctrl-C at the prompt gives a fresh one.
+std::optional<std::string> next_input(ChatInput& input) {
+  while (true) {
+    g_interrupted = false;
+    std::optional<std::string> text = input.next();
+    if (text || !g_interrupted) return text;
+    std::cin.clear();
+    ::clearerr(stdin);
+    std::cout << '\n';
+  }
+}
+
 int chat(ChatSession& session, const std::string& history_path) {
   catch_interrupts();
   History history(history_path);
+  Chat chat{session, history};
   ChatInput input(std::cin, &std::cout);
   std::cout << "/help lists the commands, Ctrl-D ends the chat.\n";
-  bool leave = false;
-  while (!leave) {
-    g_interrupted = false;
-    const std::optional<std::string> text = input.next();
-    if (!text && g_interrupted) {  // Ctrl-C at the prompt: a fresh line
-      std::cin.clear();
-      ::clearerr(stdin);
-      std::cout << '\n';
-      continue;
-    }
+  while (!chat.leave) {
+    const std::optional<std::string> text = next_input(input);
     if (!text) break;
     if (text->empty()) continue;
     history.add(*text);
-    if (obey(*text, session, history, leave)) continue;
+    if (obey(*text, chat)) continue;
     try {
       answer(session, *text);
     } catch (const Error& error) {

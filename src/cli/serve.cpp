@@ -1,11 +1,12 @@
+#include "server/serve.h"
+
 #include <memory>
 
 #include "base/log.h"
-#include "server/config_file.h"
-#include "server/default_model.h"
 #include "cli/option_flags.h"
 #include "cli/verb.h"
-#include "server/serve.h"
+#include "server/config_file.h"
+#include "server/default_model.h"
 
 namespace bodega::cli {
 namespace {

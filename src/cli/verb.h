@@ -9,8 +9,8 @@ class App;
 
 namespace bodega::cli {
 
-// One file a verb: each declares its flags on the subcommand it is given and returns what to run once
-// they have been read. What it returns is the exit code.
+// One file a verb: each declares its flags on the subcommand it is given and returns what to run
+// once they have been read. What it returns is the exit code.
 using Run = std::function<int()>;
 
 Run add_serve(CLI::App& verb);

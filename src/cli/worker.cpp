@@ -8,7 +8,8 @@
 
 namespace bodega::cli {
 
-// The front writes this command line from the options table and the worker reads it back with the same.
+// The front writes this command line from the options table and the worker reads it back with the
+// same.
 Run add_worker(CLI::App& verb) {
   verb.prefix_command();
   return [&verb] {

@@ -30,7 +30,8 @@ std::shared_ptr<const text::Tokenizer> make_tokenizer(const model::Checkpoint& c
 
 // The KV pool's share: what a budget leaves, or a third of what the machine has free, but no more
 // than every sequence at full length could use.
-std::int64_t kv_bytes(const LoadOptions& options, const ops::Plan& plan, std::int64_t weight_bytes) {
+std::int64_t kv_bytes(const LoadOptions& options, const ops::Plan& plan,
+                      std::int64_t weight_bytes) {
   std::int64_t bytes = 1024 * kMiB;
   if (options.memory_bytes > 0) {
     bytes = options.memory_bytes - weight_bytes;
@@ -87,7 +88,8 @@ LoadedModel load_model(LoadOptions options) {
     executor.kv_bytes = kv_bytes(options, plan, static_cast<std::int64_t>(loaded.weight_bytes));
     executor.threads = options.threads;
     loaded.kv_bytes = executor.kv_bytes;
-    auto runner = std::make_unique<ModelRunner>(std::move(plan), mlx::core::default_device(), executor);
+    auto runner =
+        std::make_unique<ModelRunner>(std::move(plan), mlx::core::default_device(), executor);
     loaded.kernels = runner->executor().kernels();
     loaded.exact = runner->executor().exact();
     return runner;

@@ -12,12 +12,12 @@
 namespace bodega::engine {
 
 struct LoadOptions {
-  std::string path;            // a folder or a GGUF file
-  std::string chat_template;   // text in place of the model's own; "" = the model's
-  int context_length = 0;      // wanted; capped by the model's
+  std::string path;               // a folder or a GGUF file
+  std::string chat_template;      // text in place of the model's own; "" = the model's
+  int context_length = 0;         // wanted; capped by the model's
   std::int64_t memory_bytes = 0;  // weights and KV together; 0 = decided by the machine
-  int threads = 0;             // 0 = decided by the machine
-  EngineConfig engine;         // context_length, model_salt and end_tokens are filled in
+  int threads = 0;                // 0 = decided by the machine
+  EngineConfig engine;            // context_length, model_salt and end_tokens are filled in
 };
 
 // A model on its device, with the engine that runs it.
@@ -27,11 +27,11 @@ struct LoadedModel {
   std::shared_ptr<const text::ChatTemplate> chat_template;  // null when there is none
   std::unique_ptr<Engine> engine;
   int context_length = 0;
-  std::string fingerprint;        // of weights, tokenizer, template, kernels and instruction set
-  std::uint64_t weight_bytes = 0; // as stored
+  std::string fingerprint;         // of weights, tokenizer, template, kernels and instruction set
+  std::uint64_t weight_bytes = 0;  // as stored
   std::int64_t kv_bytes = 0;
-  std::string kernels;            // "cpu avx2"
-  bool exact = false;             // every operation runs a kernel of ours: equal to the bit
+  std::string kernels;  // "cpu avx2"
+  bool exact = false;   // every operation runs a kernel of ours: equal to the bit
 };
 
 // Throws Error: kBadModelFile for a file that may not be believed, kUnavailable for no memory.

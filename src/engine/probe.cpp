@@ -51,8 +51,9 @@ Probe probe_model(const std::string& path, int threads) {
   ops::ExecutorOptions options;
   options.kv_bytes = kKvBytes;
   options.threads = threads;
-  ModelRunner runner(model::record_llama(*checkpoint, std::min(kContext, checkpoint->config().context_length)),
-                     mlx::core::default_device(), options);
+  ModelRunner runner(
+      model::record_llama(*checkpoint, std::min(kContext, checkpoint->config().context_length)),
+      mlx::core::default_device(), options);
   Probe probe;
   probe.kernels = runner.executor().kernels();
   probe.exact = runner.executor().exact();
@@ -72,18 +73,18 @@ double measure_read_bandwidth(int threads) {
     std::size_t chunk;
     std::vector<std::uint64_t> sums;
   } context{buffer.data(), buffer.size() / kChunks, std::vector<std::uint64_t>(kChunks)};
-  const ThreadPool::Phase phase{
-      kChunks,
-      [](const void* given, int chunk, int /*worker*/) {
-        auto& c = *static_cast<Context*>(const_cast<void*>(given));
-        const std::uint64_t* data = c.data + chunk * c.chunk;
-        std::uint64_t lanes[8] = {};
-        for (std::size_t i = 0; i + 8 <= c.chunk; i += 8) {
-          for (int lane = 0; lane < 8; ++lane) lanes[lane] += data[i + lane];
-        }
-        for (const std::uint64_t lane : lanes) c.sums[chunk] += lane;
-      },
-      &context};
+  const ThreadPool::Phase phase{kChunks,
+                                [](const void* given, int chunk, int /*worker*/) {
+                                  auto& c = *static_cast<Context*>(const_cast<void*>(given));
+                                  const std::uint64_t* data = c.data + chunk * c.chunk;
+                                  std::uint64_t lanes[8] = {};
+                                  for (std::size_t i = 0; i + 8 <= c.chunk; i += 8) {
+                                    for (int lane = 0; lane < 8; ++lane)
+                                      lanes[lane] += data[i + lane];
+                                  }
+                                  for (const std::uint64_t lane : lanes) c.sums[chunk] += lane;
+                                },
+                                &context};
   ThreadPool pool(threads);
   double best = 0;
   for (int i = 0; i < 5; ++i) {

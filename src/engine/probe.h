@@ -10,12 +10,12 @@ namespace bodega::engine {
 
 // How fast and how right the kernels are on this machine with this model; for `doctor`.
 struct Probe {
-  std::string kernels;                    // "cpu avx2"
-  bool exact = false;                     // every record runs a kernel of ours
-  std::vector<ops::RecordCheck> checks;   // each kernel against its twin, in the plan's order
-  ops::StepWork work;                     // bytes and flops of a step
-  double one_row_s = 0;                   // a decode step of one sequence, median
-  double many_rows_s = 0;                 // a prefill step of `many_rows` rows, median
+  std::string kernels;                   // "cpu avx2"
+  bool exact = false;                    // every record runs a kernel of ours
+  std::vector<ops::RecordCheck> checks;  // each kernel against its twin, in the plan's order
+  ops::StepWork work;                    // bytes and flops of a step
+  double one_row_s = 0;                  // a decode step of one sequence, median
+  double many_rows_s = 0;                // a prefill step of `many_rows` rows, median
   int many_rows = 0;
 };
 

@@ -71,8 +71,8 @@ api::AnswerInfo describe_answer(const WorkerModel& model, const api::GenerationF
 }
 
 void launch(WorkerState& state, WorkerModel& model, const ExchangePtr& exchange, Launch launch) {
-  const auto generation = std::make_shared<Generation>(
-      model, exchange, state.delivery(), launch.fields.stream, launch.fields.n);
+  const auto generation = std::make_shared<Generation>(model, exchange, state.delivery(),
+                                                       launch.fields.stream, launch.fields.n);
   if (state.request_log) generation->on_finish(log_hook(state, model, launch));
   if (!launch.fields.script.empty()) {
     for (core::Request& request : launch.requests) {

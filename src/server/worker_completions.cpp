@@ -7,8 +7,8 @@
 namespace bodega::server {
 namespace {
 
-// max_tokens 0: the prompt is all that is asked for. The engine always makes one token, which is not
-// shown; it runs anyway, because the prompt's own log-probabilities may be wanted.
+// max_tokens 0: the prompt is all that is asked for. The engine always makes one token, which is
+// not shown; it runs anyway, because the prompt's own log-probabilities may be wanted.
 void ask_for_echo_only(api::GenerationFields& fields, api::AnswerInfo& info) {
   info.echo_only = true;
   fields.max_tokens = 1;

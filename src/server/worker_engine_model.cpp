@@ -28,24 +28,27 @@ std::string read_text(const std::string& path) {
 engine::LoadOptions load_options(const ModelOptions& options) {
   engine::LoadOptions load;
   load.path = options.model_path.empty() ? default_model_path() : options.model_path;
-  if (!options.chat_template_file.empty()) load.chat_template = read_text(options.chat_template_file);
+  if (!options.chat_template_file.empty())
+    load.chat_template = read_text(options.chat_template_file);
   load.context_length = options.context_length;
   load.memory_bytes = static_cast<std::int64_t>(options.memory_budget);
   load.threads = options.threads;
-  load.engine.max_sequences = options.max_concurrency > 0 ? options.max_concurrency
-                                                          : options.cb_max_num_seqs;
+  load.engine.max_sequences =
+      options.max_concurrency > 0 ? options.max_concurrency : options.cb_max_num_seqs;
   load.engine.max_waiting = options.queue_size;
   load.engine.queue_timeout_s = options.queue_timeout;
   load.engine.prefix_cache = options.cb_enable_prefix_cache;
   if (options.cb_chunked_prefill_tokens > 0) {
-    load.engine.max_step_tokens = std::min(load.engine.max_step_tokens, options.cb_chunked_prefill_tokens);
+    load.engine.max_step_tokens =
+        std::min(load.engine.max_step_tokens, options.cb_chunked_prefill_tokens);
   }
   return load;
 }
 
 class EngineModel final : public WorkerModel {
  public:
-  explicit EngineModel(const ModelOptions& options) : loaded_(engine::load_model(load_options(options))) {
+  explicit EngineModel(const ModelOptions& options)
+      : loaded_(engine::load_model(load_options(options))) {
     facts_.id = options.model_id;
     facts_.path = options.model_path;
     facts_.fingerprint = loaded_.fingerprint;
@@ -54,10 +57,10 @@ class EngineModel final : public WorkerModel {
     facts_.vocab_size = loaded_.config.vocab_size;
     facts_.weight_bytes = loaded_.weight_bytes;
     if (options.scripted_model.empty()) return;
-    scripts_.emplace(options.scripted_model,
-                     ScriptBook::Vocabulary{
-                         [this](std::string_view text) { return encode(text, false, true); },
-                         [this](unsigned char byte) { return byte_token(byte); }});
+    scripts_.emplace(
+        options.scripted_model,
+        ScriptBook::Vocabulary{[this](std::string_view text) { return encode(text, false, true); },
+                               [this](unsigned char byte) { return byte_token(byte); }});
   }
 
   const ModelFacts& facts() const override { return facts_; }

@@ -65,7 +65,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<core::RequestId> ids_;
   bool begun_ = false;  // the head of a stream has been sent
   bool ended_ = false;
-  bool quiet_ = true;   // nothing was sent since the last keep-alive
+  bool quiet_ = true;  // nothing was sent since the last keep-alive
 };
 
 }  // namespace bodega::server

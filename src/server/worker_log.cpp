@@ -58,7 +58,8 @@ LoggedAnswer parse_logged_answer(std::string_view line) {
 }
 
 RequestLog::RequestLog(const std::string& path) : file_(path, std::ios::app) {
-  if (!file_) throw Error(ErrorKind::kConfig, "Cannot write the request log " + path, "log_requests");
+  if (!file_)
+    throw Error(ErrorKind::kConfig, "Cannot write the request log " + path, "log_requests");
   ::chmod(path.c_str(), S_IRUSR | S_IWUSR);  // it holds what people wrote
 }
 

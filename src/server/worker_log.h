@@ -13,15 +13,15 @@ namespace bodega::server {
 // One finished answer, as `bodega replay` reads it.
 struct LoggedAnswer {
   std::string id;
-  std::string route;        // "/v1/chat/completions"
-  std::string body;         // the request, as JSON without line breaks
+  std::string route;  // "/v1/chat/completions"
+  std::string body;   // the request, as JSON without line breaks
   std::string fingerprint;
   std::uint64_t seed = 0;
   std::vector<std::vector<core::TokenId>> choices;  // output ids, prompt by prompt
 };
 
-std::string to_line(const LoggedAnswer& answer);           // one JSON object, no line break
-LoggedAnswer parse_logged_answer(std::string_view line);   // throws Error(kInvalidRequest)
+std::string to_line(const LoggedAnswer& answer);          // one JSON object, no line break
+LoggedAnswer parse_logged_answer(std::string_view line);  // throws Error(kInvalidRequest)
 
 // Appends one line an answer to a file, off by default: it holds what people wrote. Thread-safe.
 class RequestLog {

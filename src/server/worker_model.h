@@ -55,7 +55,9 @@ class WorkerModel {
 
   // Tests only: under --scripted-model, puts the ids of the named script into the request; returns
   // after how many tokens it is to fail, -1 for never. Throws kInvalidRequest for an unknown name.
-  virtual int apply_script(std::string_view /*name*/, core::Request& /*request*/) const { return -1; }
+  virtual int apply_script(std::string_view /*name*/, core::Request& /*request*/) const {
+    return -1;
+  }
 
   // Device figures for /v1/admin/loaded-models: {memory: {...}, engine: {...}}.
   virtual boost::json::object device_report() const = 0;

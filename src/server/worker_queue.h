@@ -17,7 +17,7 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  void stop();  // finishes what was posted; later posts fail
+  void stop();                            // finishes what was posted; later posts fail
   void post(std::function<void()> task);  // throws Error(kQueueFull)
 
  private:

@@ -46,7 +46,8 @@ ScriptBook::Script read_script(api::Fields& fields, const Vocabulary& vocabulary
 
 ScriptBook::ScriptBook(const std::string& file, const Vocabulary& vocabulary) {
   std::ifstream lines(file);
-  if (!lines) throw Error(ErrorKind::kConfig, "Cannot read the scripts in " + file, "scripted_model");
+  if (!lines)
+    throw Error(ErrorKind::kConfig, "Cannot read the scripts in " + file, "scripted_model");
   for (std::string line; std::getline(lines, line);) {
     if (line.empty()) continue;
     const json::object object = api::parse_object(line, "A line of " + file);

@@ -13,8 +13,9 @@ namespace bodega::server {
 // Tests only: what --scripted-model makes requests "sample". The file has one JSON object a line:
 //   {"name": "emoji", "script": ["Hi ", {"bytes": "🙂"}, 42], "fail_after": 2}
 // A string is tokenised on its own, so that its edges are token edges; "bytes" gives a token a byte
-// (only the first "count" of them where that is given); a number is an id. After the script the model's end token follows. A request names its script in
-// metadata.script. `fail_after` makes the request fail once so many tokens have come.
+// (only the first "count" of them where that is given); a number is an id. After the script the
+// model's end token follows. A request names its script in metadata.script. `fail_after` makes the
+// request fail once so many tokens have come.
 class ScriptBook {
  public:
   // What a script needs of a tokenizer.

@@ -36,7 +36,8 @@ struct WorkerState {
 using ExchangePtr = std::shared_ptr<http::Exchange>;
 
 // Runs `handle` on the work queue and answers what it throws.
-using Handle = std::function<void(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&)>;
+using Handle =
+    std::function<void(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&)>;
 http::RouteHandler prepared(WorkerState& state, Handle handle);
 
 // The handlers, one file each.

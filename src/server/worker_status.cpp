@@ -35,7 +35,8 @@ Health health_of(const WorkerState& state) {
   if (!state.ready) return {"loading", "loading", "The model is still loading."};
   const engine::EngineStats stats = state.model->stats();
   if (!stats.alive) return {"unhealthy", "failed", "The engine's loop has ended."};
-  if (stats.last_step_age_s > kStuckSeconds) return {"unhealthy", "stuck", "The engine's loop is stuck."};
+  if (stats.last_step_age_s > kStuckSeconds)
+    return {"unhealthy", "stuck", "The engine's loop is stuck."};
   return {"ok", "loaded", nullptr};
 }
 
@@ -45,11 +46,10 @@ void health(const WorkerState& state, http::Exchange& exchange) {
   json::object body{{"status", health.status},
                     {"model_id", id},
                     {"model_status", health.model_status},
-                    {"models_detail",
-                     json::array{json::object{{"id", id},
-                                              {"type", "lm"},
-                                              {"status", health.model_status},
-                                              {"ram_usage_mb", resident_mb()}}}}};
+                    {"models_detail", json::array{json::object{{"id", id},
+                                                               {"type", "lm"},
+                                                               {"status", health.model_status},
+                                                               {"ram_usage_mb", resident_mb()}}}}};
   if (state.ready) {
     const json::object report = state.model->device_report();
     for (const auto& member : report) body[member.key()] = member.value();
@@ -109,7 +109,8 @@ void loaded_models(const WorkerState& state, http::Exchange& exchange) {
                      {"system_fingerprint", facts.fingerprint},
                      {"pid", ::getpid()}};
   json::object report = model.device_report();
-  json::object memory = report["memory"].if_object() != nullptr ? report["memory"].as_object() : json::object();
+  json::object memory =
+      report["memory"].if_object() != nullptr ? report["memory"].as_object() : json::object();
   memory["rss_mb"] = resident_mb();
   if (!memory.contains("total_mb")) memory["total_mb"] = resident_mb();
   entry["memory"] = std::move(memory);
@@ -119,7 +120,8 @@ void loaded_models(const WorkerState& state, http::Exchange& exchange) {
 
 void metrics(const WorkerState& state, http::Exchange& exchange) {
   const WorkerModel& model = state.loaded();
-  exchange.respond({200, {{"content-type", "text/plain; version=0.0.4; charset=utf-8"}},
+  exchange.respond({200,
+                    {{"content-type", "text/plain; version=0.0.4; charset=utf-8"}},
                     metrics_text(model.facts().id, model.stats())});
 }
 

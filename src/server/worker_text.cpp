@@ -48,7 +48,8 @@ TokenizeRequest read_tokenize(const WorkerState& state, const WorkerModel& model
   }
   fields.string("model");  // the front has found this worker by it
   std::optional<std::string> text = fields.string("prompt");
-  if (std::optional<std::string> content = fields.string("content"); !text) text = std::move(content);
+  if (std::optional<std::string> content = fields.string("content"); !text)
+    text = std::move(content);
   if (!text) api::refuse("prompt", "is missing: send prompt, content or messages");
   const bool add_special = fields.boolean("add_special_tokens").value_or(true);
   const bool parse_special = fields.boolean("parse_special").value_or(true);

@@ -2,7 +2,6 @@
 
 import json
 import math
-import pathlib
 
 import httpx
 import pytest
@@ -15,7 +14,10 @@ KNOWN = {
     "status", "error", "content", "finish", "usage", "fields", "contains", "lacks", "deltas",
     "usage_chunks", "stream_error", "logprobs",
 }  # fmt: skip
-PLAIN_QUESTION = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
+PLAIN_QUESTION = {
+    "messages": [{"role": "user", "content": "What is the capital of France?"}],
+    "temperature": 0,
+}
 
 
 def load(path):
@@ -65,7 +67,9 @@ def post(server, step, body):
     else:
         content = json.dumps(body).encode()
     headers = {"content-type": "application/json"}
-    return httpx.request(step.get("method", "POST"), server.url + path, content=content, headers=headers, timeout=120)
+    return httpx.request(
+        step.get("method", "POST"), server.url + path, content=content, headers=headers, timeout=120
+    )
 
 
 # --- what an answer says, in one shape for both ways ------------------------------------------------

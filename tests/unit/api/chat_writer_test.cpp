@@ -91,9 +91,9 @@ TEST(ChatWriter, StepWithoutTextSendsNothingButTheRole) {
 TEST(ChatWriter, ChoicesEndOnTheirOwn) {
   AnswerInfo asked = streamed(info());
   asked.n = 2;
-  const std::vector<json::object> chunks =
-      stream(make_chat_writer(asked), {outputs({piece(0, "a"), piece(1, "b", FinishReason::kLength)}),
-                                       outputs({piece(0, "c", FinishReason::kStop)}, true)});
+  const std::vector<json::object> chunks = stream(
+      make_chat_writer(asked), {outputs({piece(0, "a"), piece(1, "b", FinishReason::kLength)}),
+                                outputs({piece(0, "c", FinishReason::kStop)}, true)});
   std::string text[2];
   std::string finish[2];
   for (const json::object& chunk : chunks) {
@@ -102,7 +102,8 @@ TEST(ChatWriter, ChoicesEndOnTheirOwn) {
     if (const json::value* content = choice.at("delta").as_object().if_contains("content")) {
       text[index] += std::string(content->as_string());
     }
-    if (choice.at("finish_reason").is_string()) finish[index] = choice.at("finish_reason").as_string();
+    if (choice.at("finish_reason").is_string())
+      finish[index] = choice.at("finish_reason").as_string();
   }
   EXPECT_THAT(text, ElementsAre("ac", "b"));
   EXPECT_THAT(finish, ElementsAre("stop", "length"));

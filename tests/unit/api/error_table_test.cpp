@@ -55,8 +55,8 @@ TEST(RenderError, RetryAfterBecomesAHeader) {
 }
 
 TEST(RenderError, BytesThatAreNotTextCannotBreakTheBody) {
-  const RenderedError rendered =
-      render_error(Error(ErrorKind::kInvalidRequest, "role \"\xFF\xC3\" is \"odd\"\n", "a\xED\xA0\x80"));
+  const RenderedError rendered = render_error(
+      Error(ErrorKind::kInvalidRequest, "role \"\xFF\xC3\" is \"odd\"\n", "a\xED\xA0\x80"));
   const json::object error = parse_object(rendered.body).at("error").as_object();
   EXPECT_EQ(error.at("message").as_string(), "role \"\uFFFD\uFFFD\" is \"odd\"\n");
 }

@@ -36,22 +36,26 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Shape{"String", R"({"role":"user","content":"x"})", R"({"role":"user","content":"x"})"},
         // Fault 20: an assistant turn with null or no content is still a turn.
-        Shape{"Null", R"({"role":"assistant","content":null})", R"({"role":"assistant","content":""})"},
+        Shape{"Null", R"({"role":"assistant","content":null})",
+              R"({"role":"assistant","content":""})"},
         Shape{"Missing", R"({"role":"assistant"})", R"({"role":"assistant","content":""})"},
         // Fault 23: every text part counts, for every role.
-        Shape{"Parts",
-              R"({"role":"user","content":[{"type":"text","text":"A is 4. "},{"type":"text","text":"What is A?"}]})",
-              R"({"role":"user","content":"A is 4. What is A?"})"},
+        Shape{
+            "Parts",
+            R"({"role":"user","content":[{"type":"text","text":"A is 4. "},{"type":"text","text":"What is A?"}]})",
+            R"({"role":"user","content":"A is 4. What is A?"})"},
         Shape{"ToolParts",
               R"({"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"4"}]})",
               R"({"role":"tool","content":"4","tool_call_id":"c"})"},
         Shape{"NoParts", R"({"role":"system","content":[]})", R"({"role":"system","content":""})"},
         // Fault 28
-        Shape{"Reasoning", R"({"role":"assistant","content":"7","reasoning_content":"seven first"})",
+        Shape{"Reasoning",
+              R"({"role":"assistant","content":"7","reasoning_content":"seven first"})",
               R"({"role":"assistant","content":"7","reasoning_content":"seven first"})"},
-        Shape{"SdkNulls",
-              R"({"role":"assistant","content":"7","name":null,"tool_calls":null,"reasoning_content":null})",
-              R"({"role":"assistant","content":"7"})"}),
+        Shape{
+            "SdkNulls",
+            R"({"role":"assistant","content":"7","name":null,"tool_calls":null,"reasoning_content":null})",
+            R"({"role":"assistant","content":"7"})"}),
     [](const auto& info) { return info.param.name; });
 
 std::string call_with(const std::string& arguments) {
@@ -71,14 +75,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Shape{"Text", call_with(R"(,"arguments":"{\"q\":\"tea\",\"a\":1}")"),
               call_for_template(R"({"q":"tea","a":1})")},
-        Shape{"Object", call_with(R"(,"arguments":{"q":"tea"})"), call_for_template(R"({"q":"tea"})")},
+        Shape{"Object", call_with(R"(,"arguments":{"q":"tea"})"),
+              call_for_template(R"({"q":"tea"})")},
         Shape{"Empty", call_with(R"(,"arguments":"")"), call_for_template("{}")},
         Shape{"Null", call_with(R"(,"arguments":null)"), call_for_template("{}")},
         Shape{"NullText", call_with(R"(,"arguments":"null")"), call_for_template("{}")},
         Shape{"Missing", call_with(""), call_for_template("{}")},
-        Shape{"NullIds",
-              R"({"role":"assistant","tool_calls":[{"id":null,"type":null,"function":{"name":"f"}}]})",
-              R"({"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":{}}}]})"}),
+        Shape{
+            "NullIds",
+            R"({"role":"assistant","tool_calls":[{"id":null,"type":null,"function":{"name":"f"}}]})",
+            R"({"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":{}}}]})"}),
     [](const auto& info) { return info.param.name; });
 
 struct Refusal {
@@ -99,13 +105,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"({"role":"user","content":["x"]})", "messages[0].content[0]"},
         Refusal{R"({"role":"user","content":[{"type":"text"}]})", "messages[0].content[0].text"},
         Refusal{R"({"role":"user","content":[{"text":"x"}]})", "messages[0].content[0].type"},
-        Refusal{R"({"role":"user","tool_calls":[{"function":{"name":"f"}}]})", "messages[0].tool_calls"},
+        Refusal{R"({"role":"user","tool_calls":[{"function":{"name":"f"}}]})",
+                "messages[0].tool_calls"},
         Refusal{R"({"role":"assistant","tool_calls":[{}]})", "messages[0].tool_calls[0].function"},
         Refusal{R"({"role":"assistant","tool_calls":[{"function":{}}]})",
                 "messages[0].tool_calls[0].function.name"},
         Refusal{R"({"role":"assistant","tool_calls":[{"type":"custom","function":{"name":"f"}}]})",
                 "messages[0].tool_calls[0].type"},
-        Refusal{call_with(R"(,"arguments":"{\"q\":")"), "messages[0].tool_calls[0].function.arguments"},
+        Refusal{call_with(R"(,"arguments":"{\"q\":")"),
+                "messages[0].tool_calls[0].function.arguments"},
         Refusal{call_with(R"(,"arguments":"[1]")"), "messages[0].tool_calls[0].function.arguments"},
         Refusal{call_with(R"(,"arguments":7)"), "messages[0].tool_calls[0].function.arguments"}));
 
@@ -122,9 +130,11 @@ TEST(ReadMessages, ImagePartIsRefusedByItsType) {
 }
 
 TEST(RenameDeveloperRole, LeavesTheOthers) {
-  json::array messages = read(R"([{"role":"developer","content":"d"},{"role":"user","content":"developer"}])");
+  json::array messages =
+      read(R"([{"role":"developer","content":"d"},{"role":"user","content":"developer"}])");
   rename_developer_role(messages);
-  EXPECT_EQ(to_text(messages), R"([{"role":"system","content":"d"},{"role":"user","content":"developer"}])");
+  EXPECT_EQ(to_text(messages),
+            R"([{"role":"system","content":"d"},{"role":"user","content":"developer"}])");
 }
 
 TEST(GuardStrings, ReachesEverythingThatAClientWrote) {
@@ -133,17 +143,20 @@ TEST(GuardStrings, ReachesEverythingThatAClientWrote) {
       R"("function":{"name":"f","arguments":"{\"k\":[\"v\",1,{\"l\":\"w\"}]}"}}]},)"
       R"({"role":"tool","content":"t","tool_call_id":"i"}])");
   guard_strings(messages, [](std::string_view text) { return fmt::format("<{}>", text); });
-  EXPECT_EQ(to_text(messages),
-            R"([{"role":"assistant","content":"<c>","name":"<n>","reasoning_content":"<r>","tool_calls":)"
-            R"([{"id":"<i>","type":"function","function":{"name":"<f>","arguments":{"<k>":["<v>",1,{"<l>":"<w>"}]}}}]},)"
-            R"({"role":"tool","content":"<t>","tool_call_id":"<i>"}])");
+  EXPECT_EQ(
+      to_text(messages),
+      R"([{"role":"assistant","content":"<c>","name":"<n>","reasoning_content":"<r>","tool_calls":)"
+      R"([{"id":"<i>","type":"function","function":{"name":"<f>","arguments":{"<k>":["<v>",1,{"<l>":"<w>"}]}}}]},)"
+      R"({"role":"tool","content":"<t>","tool_call_id":"<i>"}])");
 }
 
 TEST(MarkFinalMessage, IsFoundAgainWhateverTheTextHolds) {
-  json::array messages = read(R"([{"role":"assistant","content":"continue-here continue-here-0"}])");
+  json::array messages =
+      read(R"([{"role":"assistant","content":"continue-here continue-here-0"}])");
   const std::string mark = mark_final_message(messages);
   const std::string content(messages[0].at("content").as_string());
-  EXPECT_EQ(cut_at_mark(fmt::format("<a>{}<end>", content), mark), "<a>continue-here continue-here-0");
+  EXPECT_EQ(cut_at_mark(fmt::format("<a>{}<end>", content), mark),
+            "<a>continue-here continue-here-0");
   EXPECT_EQ(refused_param([&] { cut_at_mark("<a><end>", mark); }), "continue_final_message");
 }
 

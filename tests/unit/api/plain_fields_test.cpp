@@ -21,19 +21,19 @@ class PlainFieldRow : public testing::TestWithParam<PlainField> {
 
  private:
   template <typename Value>
-  static double member_value(const GenerationFields& read, Value core::SamplingParams::*member) {
+  static double member_value(const GenerationFields& read, Value core::SamplingParams::* member) {
     return static_cast<double>(read.sampling.*member);
   }
   template <typename Value>
-  static double member_value(const GenerationFields& read, Value core::StopParams::*member) {
+  static double member_value(const GenerationFields& read, Value core::StopParams::* member) {
     return static_cast<double>(read.stop.*member);
   }
   template <typename Value>
-  static double member_value(const GenerationFields& read, Value GenerationFields::*member) {
+  static double member_value(const GenerationFields& read, Value GenerationFields::* member) {
     return static_cast<double>(read.*member);
   }
   static double member_value(const GenerationFields& read,
-                             std::optional<int> GenerationFields::*member) {
+                             std::optional<int> GenerationFields::* member) {
     return (read.*member).value_or(-77);
   }
 };
@@ -70,7 +70,8 @@ TEST_P(PlainFieldRow, ValuesOutsideTheRangeAreRefusedByName) {
   if (GetParam().is_bool()) return;
   const double below = GetParam().above_least ? GetParam().least : GetParam().least - 1;
   EXPECT_EQ(refused_param([&] { read(fmt::format("{}", below)); }), GetParam().name);
-  EXPECT_EQ(refused_param([&] { read(fmt::format("{}", GetParam().most * 1.5 + 1)); }), GetParam().name);
+  EXPECT_EQ(refused_param([&] { read(fmt::format("{}", GetParam().most * 1.5 + 1)); }),
+            GetParam().name);
   if (GetParam().above_least) {
     EXPECT_EQ(refused_param([&] { read("1e-300"); }), GetParam().name);
   }
@@ -81,7 +82,8 @@ TEST_P(PlainFieldRow, ValuesOutsideTheRangeAreRefusedByName) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, PlainFieldRow, testing::ValuesIn(plain_fields().begin(), plain_fields().end()),
+INSTANTIATE_TEST_SUITE_P(Table, PlainFieldRow,
+                         testing::ValuesIn(plain_fields().begin(), plain_fields().end()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -23,36 +23,32 @@ TEST_P(RefusedChat, NamesTheField) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ranges, RefusedChat,
-    testing::Values(Refusal{R"("max_tokens":0)", "max_tokens"},
-                    Refusal{R"("seed":1.5)", "seed"},
-                    Refusal{R"("seed":"1")", "seed"},
-                    Refusal{R"("stop":[1])", "stop[0]"},
-                    Refusal{R"("stop":7)", "stop"},
-                    Refusal{R"("stop":"")", "stop"},
-                    Refusal{R"("stop":["a",""])", "stop[1]"},
-                    Refusal{R"("stop":["1","2","3","4","5","6","7","8","9","a","b","c","d","e","f","g","h"])",
-                            "stop"},
-                    Refusal{R"("stop_token_ids":[1000])", "stop_token_ids[0]"},
-                    Refusal{R"("stop_token_ids":[-1])", "stop_token_ids[0]"},
-                    Refusal{R"("logit_bias":{"x":1})", "logit_bias.x"},
-                    Refusal{R"("logit_bias":{"1000":1})", "logit_bias.1000"},
-                    Refusal{R"("logit_bias":{"-1":1})", "logit_bias.-1"},
-                    Refusal{R"("logit_bias":{"1":101})", "logit_bias.1"},
-                    Refusal{R"("logit_bias":{"1":"2"})", "logit_bias.1"},
-                    Refusal{R"("logit_bias":[])", "logit_bias"},
-                    Refusal{R"("priority":"high")", "priority"},
-                    Refusal{R"("priority":1)", "priority"},
-                    Refusal{R"("logprobs":3)", "logprobs"},
-                    Refusal{R"("top_logprobs":3)", "top_logprobs"},
-                    Refusal{R"("logprobs":true,"top_logprobs":21)", "top_logprobs"},
-                    Refusal{R"("min_tokens":5,"max_tokens":4)", "min_tokens"},
-                    Refusal{R"("stream_options":7)", "stream_options"},
-                    Refusal{R"("stream_options":{"include_usage":1})", "stream_options.include_usage"},
-                    Refusal{R"("chat_template_kwargs":[])", "chat_template_kwargs"},
-                    Refusal{R"("chat_template_kwargs":{"messages":[]})", "chat_template_kwargs.messages"},
-                    Refusal{R"("add_generation_prompt":true,"continue_final_message":true)",
-                            "continue_final_message"},
-                    Refusal{R"("model":7)", "model"}));
+    testing::Values(
+        Refusal{R"("max_tokens":0)", "max_tokens"}, Refusal{R"("seed":1.5)", "seed"},
+        Refusal{R"("seed":"1")", "seed"}, Refusal{R"("stop":[1])", "stop[0]"},
+        Refusal{R"("stop":7)", "stop"}, Refusal{R"("stop":"")", "stop"},
+        Refusal{R"("stop":["a",""])", "stop[1]"},
+        Refusal{R"("stop":["1","2","3","4","5","6","7","8","9","a","b","c","d","e","f","g","h"])",
+                "stop"},
+        Refusal{R"("stop_token_ids":[1000])", "stop_token_ids[0]"},
+        Refusal{R"("stop_token_ids":[-1])", "stop_token_ids[0]"},
+        Refusal{R"("logit_bias":{"x":1})", "logit_bias.x"},
+        Refusal{R"("logit_bias":{"1000":1})", "logit_bias.1000"},
+        Refusal{R"("logit_bias":{"-1":1})", "logit_bias.-1"},
+        Refusal{R"("logit_bias":{"1":101})", "logit_bias.1"},
+        Refusal{R"("logit_bias":{"1":"2"})", "logit_bias.1"},
+        Refusal{R"("logit_bias":[])", "logit_bias"}, Refusal{R"("priority":"high")", "priority"},
+        Refusal{R"("priority":1)", "priority"}, Refusal{R"("logprobs":3)", "logprobs"},
+        Refusal{R"("top_logprobs":3)", "top_logprobs"},
+        Refusal{R"("logprobs":true,"top_logprobs":21)", "top_logprobs"},
+        Refusal{R"("min_tokens":5,"max_tokens":4)", "min_tokens"},
+        Refusal{R"("stream_options":7)", "stream_options"},
+        Refusal{R"("stream_options":{"include_usage":1})", "stream_options.include_usage"},
+        Refusal{R"("chat_template_kwargs":[])", "chat_template_kwargs"},
+        Refusal{R"("chat_template_kwargs":{"messages":[]})", "chat_template_kwargs.messages"},
+        Refusal{R"("add_generation_prompt":true,"continue_final_message":true)",
+                "continue_final_message"},
+        Refusal{R"("model":7)", "model"}));
 
 INSTANTIATE_TEST_SUITE_P(
     LaterWork, RefusedChat,
@@ -115,7 +111,8 @@ TEST(ParseChat, UnknownFieldsAreNamed) {
 TEST(ParseChat, StrictRefusesUnknownFields) {
   ModelLimits strict = small_model();
   strict.strict = true;
-  EXPECT_EQ(refused_param([&] { parse_chat(chat_body(R"("temprature":1)"), strict); }), "temprature");
+  EXPECT_EQ(refused_param([&] { parse_chat(chat_body(R"("temprature":1)"), strict); }),
+            "temprature");
 }
 
 TEST(ParseChat, MessagesAreRequired) {
@@ -176,8 +173,9 @@ TEST(TemplateContext, CarriesKwargsAndEffort) {
       chat_body(R"("chat_template_kwargs":{"enable_thinking":false},"reasoning_effort":"low",)"
                 R"("continue_final_message":true)"),
       small_model());
-  EXPECT_EQ(to_text(template_context(request, {})),
-            R"({"messages":[],"add_generation_prompt":false,"reasoning_effort":"low","enable_thinking":false})");
+  EXPECT_EQ(
+      to_text(template_context(request, {})),
+      R"({"messages":[],"add_generation_prompt":false,"reasoning_effort":"low","enable_thinking":false})");
 }
 
 class RefusedCompletion : public testing::TestWithParam<Refusal> {};
@@ -186,21 +184,21 @@ TEST_P(RefusedCompletion, NamesTheField) {
             GetParam().param);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Fields, RefusedCompletion,
-    testing::Values(Refusal{"", "prompt"}, Refusal{R"("prompt":[])", "prompt"},
-                    Refusal{R"("prompt":{})", "prompt"}, Refusal{R"("prompt":[1,"a"])", "prompt[1]"},
-                    Refusal{R"("prompt":["a",1])", "prompt[1]"},
-                    Refusal{R"("prompt":[[]])", "prompt[0]"},
-                    Refusal{R"("prompt":[1000])", "prompt[0]"},
-                    Refusal{R"("prompt":[[5,-1]])", "prompt[0][1]"},
-                    Refusal{R"("prompt":[1.5])", "prompt[0]"},
-                    Refusal{R"("prompt":"a","max_tokens":0)", "max_tokens"},
-                    Refusal{R"("prompt":"a","logprobs":true)", "logprobs"},
-                    Refusal{R"("prompt":"a","logprobs":21)", "logprobs"},
-                    Refusal{R"("prompt":"a","suffix":"b")", "suffix"},
-                    Refusal{R"("prompt":"a","best_of":2)", "best_of"},
-                    Refusal{R"("prompt":"a","echo":"yes")", "echo"}));
+INSTANTIATE_TEST_SUITE_P(Fields, RefusedCompletion,
+                         testing::Values(Refusal{"", "prompt"}, Refusal{R"("prompt":[])", "prompt"},
+                                         Refusal{R"("prompt":{})", "prompt"},
+                                         Refusal{R"("prompt":[1,"a"])", "prompt[1]"},
+                                         Refusal{R"("prompt":["a",1])", "prompt[1]"},
+                                         Refusal{R"("prompt":[[]])", "prompt[0]"},
+                                         Refusal{R"("prompt":[1000])", "prompt[0]"},
+                                         Refusal{R"("prompt":[[5,-1]])", "prompt[0][1]"},
+                                         Refusal{R"("prompt":[1.5])", "prompt[0]"},
+                                         Refusal{R"("prompt":"a","max_tokens":0)", "max_tokens"},
+                                         Refusal{R"("prompt":"a","logprobs":true)", "logprobs"},
+                                         Refusal{R"("prompt":"a","logprobs":21)", "logprobs"},
+                                         Refusal{R"("prompt":"a","suffix":"b")", "suffix"},
+                                         Refusal{R"("prompt":"a","best_of":2)", "best_of"},
+                                         Refusal{R"("prompt":"a","echo":"yes")", "echo"}));
 
 TEST(ParseCompletion, TakesEveryShapeOfPrompt) {
   const auto prompts = [](const std::string& prompt) {
@@ -214,8 +212,8 @@ TEST(ParseCompletion, TakesEveryShapeOfPrompt) {
 }
 
 TEST(ParseCompletion, NothingNeedsToBeSaidAfterAnEcho) {
-  const CompletionRequest request =
-      parse_completion(completion_body(R"("echo":true,"max_tokens":0,"logprobs":0)"), small_model());
+  const CompletionRequest request = parse_completion(
+      completion_body(R"("echo":true,"max_tokens":0,"logprobs":0)"), small_model());
   EXPECT_TRUE(request.echo && request.common.sampling.logprobs);
   EXPECT_EQ(request.common.max_tokens, 0);
 }

@@ -11,7 +11,9 @@
 
 namespace bodega::api {
 
-inline ModelLimits small_model() { return {.context_length = 100, .vocab_size = 1000, .strict = false}; }
+inline ModelLimits small_model() {
+  return {.context_length = 100, .vocab_size = 1000, .strict = false};
+}
 
 // {"messages": [one user message], <members>}
 inline std::string chat_body(const std::string& members) {

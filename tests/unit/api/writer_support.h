@@ -46,7 +46,8 @@ inline core::RequestOutput outputs(std::vector<core::ChoiceOutput> choices, bool
   return output;
 }
 
-// The data lines of a stream as objects; checks that [DONE] is the last and nothing else is in between.
+// The data lines of a stream as objects; checks that [DONE] is the last and nothing else is in
+// between.
 inline std::vector<json::object> events(std::string_view bytes) {
   std::vector<json::object> out;
   bool done = false;

@@ -22,9 +22,9 @@ Options read(std::vector<std::string> arguments) {
 }
 
 TEST(OptionFlags, SetEveryKindOfField) {
-  const auto server = read<server::ServerOptions>(
-      {"--host", "::1", "--port", "0", "--strict", "--no-access-log", "--cors-origins", "a,b",
-       "--model-aliases", "x=y"});
+  const auto server =
+      read<server::ServerOptions>({"--host", "::1", "--port", "0", "--strict", "--no-access-log",
+                                   "--cors-origins", "a,b", "--model-aliases", "x=y"});
   EXPECT_EQ(server.host, "::1");
   EXPECT_EQ(server.port, 0);
   EXPECT_TRUE(server.strict);

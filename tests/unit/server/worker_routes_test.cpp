@@ -131,7 +131,8 @@ TEST_F(WorkerRoutes, ABudgetIsTheRoomLeft) {
 
 TEST_F(WorkerRoutes, PromptsWithoutTokensAndWithoutRoomAreRefused) {
   EXPECT_EQ(ask("POST", "/v1/completions", R"({"prompt":""})")->status(), 400);
-  const auto full = ask("POST", "/v1/completions", "{\"prompt\":\"" + std::string(100, 'x') + "\"}");
+  const auto full =
+      ask("POST", "/v1/completions", "{\"prompt\":\"" + std::string(100, 'x') + "\"}");
   EXPECT_THAT(full->body(), HasSubstr("context_length_exceeded"));
 }
 
@@ -162,7 +163,8 @@ TEST_F(WorkerRoutes, TextRoutesShowWhatTheModelSees) {
   EXPECT_THAT(ask("POST", "/tokenize", R"({"prompt":"a","foo":1})")->body(),
               HasSubstr("Unknown field foo"));
   // People read the text without the guard's marks; the tokens have them.
-  const auto shown = ask("POST", "/apply-template", R"({"messages":[{"role":"user","content":"Hi"}]})");
+  const auto shown =
+      ask("POST", "/apply-template", R"({"messages":[{"role":"user","content":"Hi"}]})");
   EXPECT_THAT(shown->body(), HasSubstr(R"(\"content\":\"Hi\")"));
 }
 
@@ -194,8 +196,9 @@ TEST_F(WorkerRoutes, FinishedAnswersAreLogged) {
 }
 
 TEST(LoggedAnswer, BrokenLinesAreRefused) {
-  for (const char* line : {"", "{}", R"({"id":"a","route":"/","fingerprint":"f","seed":"x"})",
-                           R"({"id":"a","route":"/","fingerprint":"f","seed":1,"choices":[["x"]],"request":{}})"}) {
+  for (const char* line :
+       {"", "{}", R"({"id":"a","route":"/","fingerprint":"f","seed":"x"})",
+        R"({"id":"a","route":"/","fingerprint":"f","seed":1,"choices":[["x"]],"request":{}})"}) {
     EXPECT_THROW(parse_logged_answer(line), Error) << line;
   }
 }
