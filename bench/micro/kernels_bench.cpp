@@ -1,4 +1,5 @@
-// The CPU kernels alone, one thread: arithmetic rate by number of rows, and bytes of weights a second.
+// The CPU kernels alone, one thread: arithmetic rate by number of rows, and bytes of weights a
+// second.
 //   kernels_bench --benchmark_filter='linear/avx2'
 #include <benchmark/benchmark.h>
 
@@ -27,7 +28,8 @@ class Pattern : public WeightSource {
   void read_codes(int row, int count, std::uint8_t* codes, float* scales,
                   float* biases) const override {
     const int mask = (1 << format().bits) - 1;
-    for (int i = 0; i < count * cols(); ++i) codes[i] = static_cast<std::uint8_t>((i * 7 + row) & mask);
+    for (int i = 0; i < count * cols(); ++i)
+      codes[i] = static_cast<std::uint8_t>((i * 7 + row) & mask);
     for (int i = 0; i < count * cols() / 32; ++i) {
       scales[i] = 0.01F;
       biases[i] = -0.05F;
@@ -44,7 +46,8 @@ void linear(benchmark::State& state, const Kernels& kernels, int bits) {
   std::vector<std::int16_t> q(static_cast<std::size_t>(padded_rows(rows)) * kCols, 1);
   std::vector<float> scale(q.size() / kGroup, 1.0F), sum(q.size() / kGroup, 1.0F);
   std::vector<std::int32_t> isum(q.size() / kGroup, 1);
-  const QuantizedRows x{q.data(), scale.data(), sum.data(), isum.data(), kCols, interleave_of(rows)};
+  const QuantizedRows x{q.data(),    scale.data(), sum.data(),
+                        isum.data(), kCols,        interleave_of(rows)};
   std::vector<float> out(static_cast<std::size_t>(rows) * 2 * kernels.lanes);
   std::vector<Line> scratch(kScratchBytes / sizeof(Line));
   for (auto _ : state) {
@@ -54,10 +57,10 @@ void linear(benchmark::State& state, const Kernels& kernels, int bits) {
     benchmark::DoNotOptimize(out.data());
   }
   const double passes = static_cast<double>(state.iterations());
-  state.counters["GMAC/s"] = benchmark::Counter(passes * rows * kOutputs * kCols / 1e9,
-                                                benchmark::Counter::kIsRate);
-  state.counters["weight GB/s"] = benchmark::Counter(
-      passes * static_cast<double>(w.bytes()) / 1e9, benchmark::Counter::kIsRate);
+  state.counters["GMAC/s"] =
+      benchmark::Counter(passes * rows * kOutputs * kCols / 1e9, benchmark::Counter::kIsRate);
+  state.counters["weight GB/s"] = benchmark::Counter(passes * static_cast<double>(w.bytes()) / 1e9,
+                                                     benchmark::Counter::kIsRate);
 }
 
 void attention(benchmark::State& state, const Kernels& kernels) {
@@ -101,9 +104,9 @@ int main(int argc, char** argv) {
           name.c_str(), [=](benchmark::State& s) { linear(s, *kernels, bits); });
       for (int rows : {1, 2, 4, 8, 32, 128}) bench->Arg(rows);
     }
-    auto* bench = benchmark::RegisterBenchmark(
-        (std::string("attention/") + isa).c_str(),
-        [=](benchmark::State& s) { attention(s, *kernels); });
+    auto* bench =
+        benchmark::RegisterBenchmark((std::string("attention/") + isa).c_str(),
+                                     [=](benchmark::State& s) { attention(s, *kernels); });
     for (int rows : {3, 12, 48}) bench->Arg(rows);
   }
   benchmark::Initialize(&argc, argv);

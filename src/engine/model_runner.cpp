@@ -32,8 +32,6 @@ std::span<const float> ModelRunner::logits() {
   return {logits_->data<float>(), logits_->size()};
 }
 
-core::BlockRef ModelRunner::block_ref(int block) const {
-  return executor_.pool().ref(block);
-}
+core::BlockRef ModelRunner::block_ref(int block) const { return executor_.pool().ref(block); }
 
 }  // namespace bodega::engine

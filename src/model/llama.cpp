@@ -37,8 +37,9 @@ class Recorder {
       record_mlp(layer, s);
     }
     const ops::MatrixId head =
-        c_.tied_embeddings ? embedding
-                           : plan_.matrix("lm_head", matrix("lm_head", c_.vocab_size, c_.hidden_size));
+        c_.tied_embeddings
+            ? embedding
+            : plan_.matrix("lm_head", matrix("lm_head", c_.vocab_size, c_.hidden_size));
     plan_.add(ops::LmHead{s.x, norm("model.norm", c_.hidden_size), head});
     return plan_.finish(c_.hidden_size, c_.vocab_size, context_length_);
   }

@@ -5,8 +5,8 @@
 
 namespace bodega::model {
 
-// Records the checkpoint's forward pass with the file of its architecture, and checks that no tensor
-// was left unused. Throws Error(kBadModelFile) for an architecture there is no file for.
+// Records the checkpoint's forward pass with the file of its architecture, and checks that no
+// tensor was left unused. Throws Error(kBadModelFile) for an architecture there is no file for.
 ops::Plan record_plan(const Checkpoint& checkpoint, int context_length);
 
 }  // namespace bodega::model

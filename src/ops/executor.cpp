@@ -85,11 +85,12 @@ void Executor::load_weights() {
     }
   }
   for (std::size_t id = 0; id < plan_.matrices.size(); ++id) {
-    const bool kernel = std::any_of(plan_.records.begin(), plan_.records.end(), [&](const Record& r) {
-      const auto ids = all_matrices(r);
-      return has_kernel_[static_cast<std::size_t>(&r - plan_.records.data())] &&
-             std::count(ids.begin(), ids.end(), static_cast<MatrixId>(id)) > 0;
-    });
+    const bool kernel =
+        std::any_of(plan_.records.begin(), plan_.records.end(), [&](const Record& r) {
+          const auto ids = all_matrices(r);
+          return has_kernel_[static_cast<std::size_t>(&r - plan_.records.data())] &&
+                 std::count(ids.begin(), ids.end(), static_cast<MatrixId>(id)) > 0;
+        });
     if (kernel) {
       backend_->load(static_cast<MatrixId>(id));
     } else {
@@ -135,8 +136,8 @@ std::vector<RecordCheck> Executor::check_records(const core::Batch& batch) {
     run_twin(i, batch, twin);
     RecordCheck check{i, record_name(plan_.records[i]), 0};
     for (SlotId slot : slots_of(plan_.records[i], plan_).writes) {
-      check.relative_error = std::max(
-          check.relative_error, relative_error(*arrays.slots[slot], *twin.slots[slot]));
+      check.relative_error =
+          std::max(check.relative_error, relative_error(*arrays.slots[slot], *twin.slots[slot]));
     }
     if (arrays.logits && twin.logits && arrays.logits->size() > 0) {
       check.relative_error =

@@ -35,8 +35,7 @@ KvPool::KvPool(const KvLayout& layout, std::int64_t bytes, mx::Device device,
                std::int64_t slab_bytes)
     : layout_(layout) {
   blocks_ = static_cast<int>(std::max<std::int64_t>(1, bytes / layout.block_bytes()));
-  blocks_per_slab_ =
-      static_cast<int>(std::max<std::int64_t>(1, slab_bytes / layout.block_bytes()));
+  blocks_per_slab_ = static_cast<int>(std::max<std::int64_t>(1, slab_bytes / layout.block_bytes()));
   for (int done = 0; done < blocks_; done += blocks_per_slab_) {
     const int count = std::min(blocks_per_slab_, blocks_ - done);
     const mx::Shape shape{count, layout.layers, 2, layout.kv_heads, kBlockTokens, layout.head_dim};

@@ -71,9 +71,9 @@ class Checker {
   void check_kv(const KvLayer& kv, const AttentionShape& s) const {
     require(s.kv_heads > 0 && s.heads % s.kv_heads == 0, "heads per kv head");
     const KvLayout& layout = p_.kv_groups.at(kv.group);
-    require(kv.layer < layout.layers && layout.kv_heads == s.kv_heads &&
-                layout.head_dim == s.head_dim,
-            "kv layer");
+    require(
+        kv.layer < layout.layers && layout.kv_heads == s.kv_heads && layout.head_dim == s.head_dim,
+        "kv layer");
   }
   const Matrix& matrix(MatrixId id) const { return p_.matrices.at(id); }
   const Slot& slot(SlotId id) const { return p_.slots.at(id); }
@@ -137,8 +137,8 @@ std::string detail(const Record& record, const Plan& p) {
 }  // namespace
 
 std::string record_name(const Record& record) {
-  static const char* const kNames[] = {"embed", "quant_linear", "rope_and_cache_write",
-                                       "paged_attention", "moe", "lm_head"};
+  static const char* const kNames[] = {"embed",           "quant_linear", "rope_and_cache_write",
+                                       "paged_attention", "moe",          "lm_head"};
   return kNames[record.index()];
 }
 

@@ -51,7 +51,7 @@ struct NamedVector {
 struct StepWork {
   std::int64_t weight_bytes = 0;  // read once a step, however many rows
   std::int64_t flops_per_row = 0;
-  std::int64_t head_bytes = 0;    // lm_head, read when any row is sampled
+  std::int64_t head_bytes = 0;  // lm_head, read when any row is sampled
   std::int64_t flops_per_sampled_row = 0;
   std::int64_t kv_bytes_per_token = 0;
   std::int64_t flops_per_kv_token = 0;  // of one row's attention over one cached token

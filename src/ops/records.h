@@ -66,10 +66,10 @@ struct AttentionShape {
 struct RopeAndCacheWrite {
   SlotId qkv = -1;
   AttentionShape shape = {};
-  int rotary_dim = 0;        // the first so many of head_dim; 0 = no rotation
-  bool interleaved = false;  // pairs (2i, 2i+1) instead of (i, i + rotary_dim / 2)
-  VectorId inv_freq = -1;    // [rotary_dim / 2]
-  float rotary_scale = 1.0F; // multiplies cos and sin (YaRN's attention factor)
+  int rotary_dim = 0;         // the first so many of head_dim; 0 = no rotation
+  bool interleaved = false;   // pairs (2i, 2i+1) instead of (i, i + rotary_dim / 2)
+  VectorId inv_freq = -1;     // [rotary_dim / 2]
+  float rotary_scale = 1.0F;  // multiplies cos and sin (YaRN's attention factor)
   std::optional<Norm> q_norm = {};
   std::optional<Norm> k_norm = {};
   KvLayer kv = {};
@@ -81,8 +81,8 @@ struct PagedAttention {
   SlotId out = -1;  // [T, heads * head_dim]
   AttentionShape shape = {};
   float scale = 1.0F;
-  int window = 0;                 // row at p sees keys p-window+1 .. p; 0 = all
-  float soft_cap = 0.0F;          // s = cap * tanh(s / cap); 0 = off
+  int window = 0;                      // row at p sees keys p-window+1 .. p; 0 = all
+  float soft_cap = 0.0F;               // s = cap * tanh(s / cap); 0 = off
   std::optional<VectorId> sinks = {};  // [heads], one extra logit each that takes probability away
   KvLayer kv = {};
 };
@@ -97,7 +97,7 @@ struct Moe {
   std::vector<MatrixId> gate_up;  // one an expert, [gate; up]
   std::vector<MatrixId> down;     // one an expert
   int top_k = 1;
-  bool normalize_top_k = true;    // softmax over the chosen only
+  bool normalize_top_k = true;  // softmax over the chosen only
   float routed_scale = 1.0F;
 };
 
@@ -111,8 +111,7 @@ struct LmHead {
   float scale = 1.0F;
 };
 
-using Record =
-    std::variant<Embed, QuantLinear, RopeAndCacheWrite, PagedAttention, Moe, LmHead>;
+using Record = std::variant<Embed, QuantLinear, RopeAndCacheWrite, PagedAttention, Moe, LmHead>;
 
 // "quant_linear", the name a user sees in `inspect` and in self-check messages.
 std::string record_name(const Record& record);

@@ -220,8 +220,8 @@ void finish(AttentionState& state, const float* sink, int head_dim, float* out) 
 template <class V>
 constexpr Kernels make_kernels(const char* name) {
   static_assert(sizeof(AttentionScratch) <= kScratchBytes && sizeof(Panel<V>) <= kScratchBytes);
-  return {name,        V::kWidth,   rms_norm<V>, quantize<V>, linear<V>, dense<V>,  glu<V>,
-          rotate<V>,   to_half<V>,  attend<V>,   fold<V>,     finish<V>, argmax<V>, soft_cap<V>};
+  return {name,      V::kWidth,  rms_norm<V>, quantize<V>, linear<V>, dense<V>,  glu<V>,
+          rotate<V>, to_half<V>, attend<V>,   fold<V>,     finish<V>, argmax<V>, soft_cap<V>};
 }
 
 }  // namespace

@@ -62,7 +62,11 @@ class CpuSegment : public mx::Primitive {
  public:
   CpuSegment(mx::Stream stream, CpuBackend& backend, std::size_t begin, std::size_t end,
              std::shared_ptr<const core::Batch> batch, std::size_t slabs)
-      : Primitive(stream), backend_(backend), begin_(begin), end_(end), batch_(std::move(batch)),
+      : Primitive(stream),
+        backend_(backend),
+        begin_(begin),
+        end_(end),
+        batch_(std::move(batch)),
         slabs_(slabs) {}
 
   const char* name() const override { return "BodegaCpuSegment"; }
@@ -102,9 +106,13 @@ bool glu(const QuantLinear& r) {
 }
 
 CpuBackend::CpuBackend(Plan& plan, int threads)
-    : plan_(plan), threads_(threads), kernels_(choose_kernels()),
-      name_(std::string("cpu ") + kernels_.name), matrices_(plan.matrices.size()),
-      pair_(plan.matrices.size(), false), slot_memory_(plan.slots.size()) {
+    : plan_(plan),
+      threads_(threads),
+      kernels_(choose_kernels()),
+      name_(std::string("cpu ") + kernels_.name),
+      matrices_(plan.matrices.size()),
+      pair_(plan.matrices.size(), false),
+      slot_memory_(plan.slots.size()) {
   bool first = true;
   for (const Record& record : plan.records) {
     bound_.push_back({&record, &state_});

@@ -33,8 +33,9 @@ const Kernels& choose_kernels() {
   if (!forced.empty()) {
     const Kernels* table = find_kernels(forced);
     if (table != nullptr) return *table;
-    throw Error(ErrorKind::kConfig, "BODEGA_CPU_ISA=" + forced +
-                                        " cannot run on this processor: use scalar, avx2 or avx512");
+    throw Error(
+        ErrorKind::kConfig,
+        "BODEGA_CPU_ISA=" + forced + " cannot run on this processor: use scalar, avx2 or avx512");
   }
   for (const char* name : {"avx512", "avx2"}) {
     if (const Kernels* table = find_kernels(name)) return *table;

@@ -129,12 +129,9 @@ inline typename V::F load_scales(const std::uint8_t* p, bool wide) {
 
 // The end of a block of 32 columns: integer sums become fp32 and join the row's total.
 template <class V, bool Symmetric>
-inline __attribute__((always_inline)) typename V::F close_block(typename V::F acc, typename V::I dot,
-                                                                typename V::F scale,
-                                                                typename V::F bias,
-                                                                std::int32_t offset,
-                                                                const QuantizedRows& x,
-                                                                std::ptrdiff_t at) {
+inline __attribute__((always_inline)) typename V::F close_block(
+    typename V::F acc, typename V::I dot, typename V::F scale, typename V::F bias,
+    std::int32_t offset, const QuantizedRows& x, std::ptrdiff_t at) {
   if constexpr (Symmetric) dot = V::sub_int(dot, V::set1_int(x.isum[at] * offset));
   acc = V::fma(V::to_float(dot), V::mul(scale, V::set1(x.scale[at])), acc);
   if constexpr (!Symmetric) acc = V::fma(bias, V::set1(x.sum[at]), acc);
@@ -206,9 +203,8 @@ void fill_panel(const PackedView& w, const std::uint8_t* tile, int begin, int co
     const std::uint8_t* group = tile + static_cast<std::size_t>(block / per_group) * group_bytes;
     const std::uint8_t* codes = group + static_cast<std::size_t>(block % per_group) * kBlockBytes;
     const std::uint8_t* scales = group + static_cast<std::size_t>(per_group) * kBlockBytes;
-    unroll<kGroup / 2>([&](auto pair) {
-      panel.codes[i][pair.value][side] = unpack<V, Bits, pair.value>(codes);
-    });
+    unroll<kGroup / 2>(
+        [&](auto pair) { panel.codes[i][pair.value][side] = unpack<V, Bits, pair.value>(codes); });
     panel.scale[i][side] = load_scales<V>(scales, w.wide_scales);
     if constexpr (!Symmetric) {
       panel.bias[i][side] = load_scales<V>(scales + scale_bytes, w.wide_scales);
@@ -223,9 +219,10 @@ void panel_rows(const Panel<V>& panel, int begin, int count, const QuantizedRows
   using F = typename V::F;
   using I = typename V::I;
   const std::ptrdiff_t base = static_cast<std::ptrdiff_t>(row / kRowBlock) * x.cols * kRowBlock;
-  const std::int16_t* q = x.q + base + static_cast<std::ptrdiff_t>(begin) * kGroup * kRowBlock +
-                          2 * (row % kRowBlock);
-  std::ptrdiff_t at = base / kGroup + static_cast<std::ptrdiff_t>(begin) * kRowBlock + row % kRowBlock;
+  const std::int16_t* q =
+      x.q + base + static_cast<std::ptrdiff_t>(begin) * kGroup * kRowBlock + 2 * (row % kRowBlock);
+  std::ptrdiff_t at =
+      base / kGroup + static_cast<std::ptrdiff_t>(begin) * kRowBlock + row % kRowBlock;
   F acc[Rows][Tiles];
   for (int m = 0; m < Rows; ++m) {
     for (int t = 0; t < Tiles; ++t) {
@@ -294,8 +291,9 @@ void linear_panels(const PackedView& w, const std::uint8_t* const* tiles, const 
 template <class V, int Bits, bool Symmetric>
 void linear_bits(const PackedView& w, int tile0, int tile1, const QuantizedRows& x, int rows,
                  float* out, void* scratch) {
-  const std::uint8_t* tiles[2] = {w.data + static_cast<std::size_t>(tile0) * w.tile_bytes,
-                                  w.data + static_cast<std::size_t>(tile1 < 0 ? tile0 : tile1) * w.tile_bytes};
+  const std::uint8_t* tiles[2] = {
+      w.data + static_cast<std::size_t>(tile0) * w.tile_bytes,
+      w.data + static_cast<std::size_t>(tile1 < 0 ? tile0 : tile1) * w.tile_bytes};
   if (rows > V::kDirectRows) {
     if (tile1 < 0) return linear_panels<V, Bits, Symmetric, 1>(w, tiles, x, rows, out, scratch);
     return linear_panels<V, Bits, Symmetric, 2>(w, tiles, x, rows, out, scratch);
@@ -303,10 +301,18 @@ void linear_bits(const PackedView& w, int tile0, int tile1, const QuantizedRows&
   for (int t = 0; t < (tile1 < 0 ? 1 : 2); ++t) {
     float* to = out + t * V::kWidth;
     switch (rows) {
-      case 1: linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, rows, to); break;
-      case 2: linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, rows, to); break;
-      case 3: linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, rows, to); break;
-      case 4: linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, rows, to); break;
+      case 1:
+        linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, rows, to);
+        break;
+      case 2:
+        linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, rows, to);
+        break;
+      case 3:
+        linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, rows, to);
+        break;
+      case 4:
+        linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, rows, to);
+        break;
       default:
         if constexpr (V::kDirectRows > 4) {
           linear_direct<V, Bits, Symmetric, kRowBlock>(w, tiles[t], x, rows, to);
@@ -323,16 +329,23 @@ void linear_symmetry(const PackedView& w, int tile0, int tile1, const QuantizedR
 }
 
 template <class V>
-void linear(const PackedView& w, int tile0, int tile1, const QuantizedRows& x, int rows,
-            float* out, void* scratch) {
+void linear(const PackedView& w, int tile0, int tile1, const QuantizedRows& x, int rows, float* out,
+            void* scratch) {
   switch (w.bits) {
-    case 1: return linear_symmetry<V, 1>(w, tile0, tile1, x, rows, out, scratch);
-    case 2: return linear_symmetry<V, 2>(w, tile0, tile1, x, rows, out, scratch);
-    case 3: return linear_symmetry<V, 3>(w, tile0, tile1, x, rows, out, scratch);
-    case 4: return linear_symmetry<V, 4>(w, tile0, tile1, x, rows, out, scratch);
-    case 5: return linear_symmetry<V, 5>(w, tile0, tile1, x, rows, out, scratch);
-    case 6: return linear_symmetry<V, 6>(w, tile0, tile1, x, rows, out, scratch);
-    default: return linear_symmetry<V, 8>(w, tile0, tile1, x, rows, out, scratch);
+    case 1:
+      return linear_symmetry<V, 1>(w, tile0, tile1, x, rows, out, scratch);
+    case 2:
+      return linear_symmetry<V, 2>(w, tile0, tile1, x, rows, out, scratch);
+    case 3:
+      return linear_symmetry<V, 3>(w, tile0, tile1, x, rows, out, scratch);
+    case 4:
+      return linear_symmetry<V, 4>(w, tile0, tile1, x, rows, out, scratch);
+    case 5:
+      return linear_symmetry<V, 5>(w, tile0, tile1, x, rows, out, scratch);
+    case 6:
+      return linear_symmetry<V, 6>(w, tile0, tile1, x, rows, out, scratch);
+    default:
+      return linear_symmetry<V, 8>(w, tile0, tile1, x, rows, out, scratch);
   }
 }
 
@@ -369,17 +382,20 @@ void dense_tile(const PackedView& w, const std::uint8_t* tile, const float* x, i
                 float* out) {
   int row = 0;
   for (; row + 4 <= rows; row += 4) {
-    dense_rows<V, S, 4>(w, tile, x + static_cast<std::ptrdiff_t>(row) * w.cols, out + row * 2 * V::kWidth);
+    dense_rows<V, S, 4>(w, tile, x + static_cast<std::ptrdiff_t>(row) * w.cols,
+                        out + row * 2 * V::kWidth);
   }
   for (; row < rows; ++row) {
-    dense_rows<V, S, 1>(w, tile, x + static_cast<std::ptrdiff_t>(row) * w.cols, out + row * 2 * V::kWidth);
+    dense_rows<V, S, 1>(w, tile, x + static_cast<std::ptrdiff_t>(row) * w.cols,
+                        out + row * 2 * V::kWidth);
   }
 }
 
 template <class V>
 void dense(const PackedView& w, int tile0, int tile1, const float* x, int rows, float* out) {
   for (int t = 0; t < (tile1 < 0 ? 1 : 2); ++t) {
-    const std::uint8_t* tile = w.data + static_cast<std::size_t>(t == 0 ? tile0 : tile1) * w.tile_bytes;
+    const std::uint8_t* tile =
+        w.data + static_cast<std::size_t>(t == 0 ? tile0 : tile1) * w.tile_bytes;
     float* to = out + t * V::kWidth;
     if (w.storage == Storage::kF32) dense_tile<V, Storage::kF32>(w, tile, x, rows, to);
     if (w.storage == Storage::kF16) dense_tile<V, Storage::kF16>(w, tile, x, rows, to);

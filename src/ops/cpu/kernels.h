@@ -11,12 +11,12 @@
 // from the same bodies (kernel_bodies.h).
 namespace bodega::ops::cpu {
 
-inline constexpr int kGroup = 32;         // activations are quantised in groups of so many
-inline constexpr int kMaxLanes = 16;      // widest vector of fp32
+inline constexpr int kGroup = 32;     // activations are quantised in groups of so many
+inline constexpr int kMaxLanes = 16;  // widest vector of fp32
 inline constexpr int kMaxHeadDim = 256;
-inline constexpr int kAttentionTile = 64;      // keys in one softmax tile, at absolute boundaries
-inline constexpr int kAttentionSplit = 1024;   // keys in one independent piece of a long cache
-inline constexpr int kAttentionRows = 48;      // (token, head) pairs served by one read of the keys
+inline constexpr int kAttentionTile = 64;     // keys in one softmax tile, at absolute boundaries
+inline constexpr int kAttentionSplit = 1024;  // keys in one independent piece of a long cache
+inline constexpr int kAttentionRows = 48;     // (token, head) pairs served by one read of the keys
 
 // Storage of a packed matrix: tiles of `lanes` rows, each contiguous; see packed_matrix.h.
 enum class Storage : std::uint8_t { kAffine, kF32, kF16, kBF16 };
@@ -35,9 +35,9 @@ struct PackedView {
 // Rows of activations as int16 with one scale a group: x = scale * q. 16 bits keep the KL distance
 // to fp32 near 2e-7, where 8 bits change 2.7 % of the greedy tokens.
 //
-// Rows lie interleaved in blocks of `interleave`, pair by pair of columns (and group by group for the
-// scales), so that a kernel reaches all rows of a block from one base address:
-// q[block][cols / 2][interleave][2], scale[block][cols / kGroup][interleave].
+// Rows lie interleaved in blocks of `interleave`, pair by pair of columns (and group by group for
+// the scales), so that a kernel reaches all rows of a block from one base address: q[block][cols /
+// 2][interleave][2], scale[block][cols / kGroup][interleave].
 struct QuantizedRows {
   std::int16_t* q = nullptr;
   float* scale = nullptr;
@@ -65,8 +65,8 @@ struct KvView {
 };
 
 struct AttentionRows {
-  int count = 0;                          // <= kAttentionRows
-  const float* q[kAttentionRows] = {};    // [head_dim], rotated
+  int count = 0;                        // <= kAttentionRows
+  const float* q[kAttentionRows] = {};  // [head_dim], rotated
   int position[kAttentionRows] = {};
   float scale = 1.0F;
   float soft_cap = 0.0F;

@@ -120,7 +120,8 @@ std::uint16_t float_to_half(float value) {
   if (bits < 0x38800000U) {
     return sign | static_cast<std::uint16_t>(std::nearbyint(std::ldexp(std::fabs(value), 24)));
   }
-  return sign | static_cast<std::uint16_t>((bits - 0x38000000U + 0xFFFU + ((bits >> 13U) & 1U)) >> 13U);
+  return sign |
+         static_cast<std::uint16_t>((bits - 0x38000000U + 0xFFFU + ((bits >> 13U) & 1U)) >> 13U);
 }
 
 void PackedMatrix::Free::operator()(std::uint8_t* p) const { std::free(p); }
@@ -263,7 +264,8 @@ void PackedMatrix::read_row(int row, float* values) const {
       std::memcpy(&half, at, 2);
       if (view_.storage == Storage::kF32) std::memcpy(values + k, at, 4);
       if (view_.storage == Storage::kF16) values[k] = half_to_float(half);
-      if (view_.storage == Storage::kBF16) values[k] = std::bit_cast<float>(std::uint32_t{half} << 16U);
+      if (view_.storage == Storage::kBF16)
+        values[k] = std::bit_cast<float>(std::uint32_t{half} << 16U);
     }
     return;
   }
@@ -280,8 +282,8 @@ void PackedMatrix::read_row(int row, float* values) const {
     const std::uint8_t* scales = from + block_bytes * blocks;
     const std::size_t scale_bytes = static_cast<std::size_t>(lanes_) * (view_.wide_scales ? 4 : 2);
     const float scale = read_scale(scales);
-    const float bias = view_.symmetric ? -std::ldexp(scale, view_.bits - 1)
-                                       : read_scale(scales + scale_bytes);
+    const float bias =
+        view_.symmetric ? -std::ldexp(scale, view_.bits - 1) : read_scale(scales + scale_bytes);
     for (int block = 0; block < blocks; ++block, from += block_bytes) {
       unsigned codes[kGroup] = {};
       unpack_plane(from, 0, planes.low, lane, lanes_, codes);

@@ -70,7 +70,8 @@ void run_item(const PagedAttention& r, StepState& s, const AttentionItem& item, 
       finish_row(r, s, state[i], item.row + i / group, head);
       continue;
     }
-    const std::size_t at = static_cast<std::size_t>(item.partial + i / group) * r.shape.heads + head;
+    const std::size_t at =
+        static_cast<std::size_t>(item.partial + i / group) * r.shape.heads + head;
     s.partial_max[at] = state[i].max;
     s.partial_sum[at] = state[i].sum;
     std::copy_n(state[i].values, dim, s.partial_values.data() + at * dim);
@@ -93,7 +94,8 @@ void fold_row(const void* context, int chunk, int) {
   for (int head = 0; head < r.shape.heads; ++head) {
     auto partial = [&](int split) {
       const std::size_t at = static_cast<std::size_t>(item.partial + split) * r.shape.heads + head;
-      return AttentionState{s.partial_max[at], s.partial_sum[at], s.partial_values.data() + at * dim};
+      return AttentionState{s.partial_max[at], s.partial_sum[at],
+                            s.partial_values.data() + at * dim};
     };
     AttentionState state = partial(0);
     for (int split = 1; split < item.splits; ++split) {
@@ -150,8 +152,7 @@ void build_attention_items(StepState& s, const AttentionShape& shape, int window
 void add_paged_attention(BoundRecord& bound, PhaseList& phases) {
   const auto& r = std::get<PagedAttention>(*bound.record);
   StepState& s = *bound.state;
-  phases.push_back(
-      {static_cast<int>(s.attention_items.size()) * r.shape.kv_heads, run, &bound});
+  phases.push_back({static_cast<int>(s.attention_items.size()) * r.shape.kv_heads, run, &bound});
   if (!s.fold_items.empty()) {
     phases.push_back({static_cast<int>(s.fold_items.size()), fold_row, &bound});
   }

@@ -20,7 +20,8 @@ void prepare(const void* context, int chunk, int) {
   const PackedView& w = s.matrix(r.weight).view();
   const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols, s.rows};
   const int end = std::min(s.rows, (chunk + 1) * bound.chunk_rows);
-  for (int row = chunk * bound.chunk_rows; row < end; ++row) prepare_row(input, s.row(r.in, row), row);
+  for (int row = chunk * bound.chunk_rows; row < end; ++row)
+    prepare_row(input, s.row(r.in, row), row);
 }
 
 // Writes the columns of one tile pair of every row.
@@ -108,7 +109,9 @@ void reserve_input(StepState& s, int rows, int cols) {
   }
 }
 
-int unit_count(const PackedMatrix& w, bool pair) { return pair ? w.tiles() / 2 : (w.tiles() + 1) / 2; }
+int unit_count(const PackedMatrix& w, bool pair) {
+  return pair ? w.tiles() / 2 : (w.tiles() + 1) / 2;
+}
 
 UnitTiles unit_tiles(const PackedMatrix& w, bool pair, int unit) {
   if (pair) return {unit, w.tiles() / 2 + unit};
@@ -122,8 +125,8 @@ const float* multiply_unit(StepState& s, const PackedMatrix& w, UnitTiles tiles,
   const std::size_t needed = static_cast<std::size_t>(rows) * 2 * s.kernels->lanes;
   if (out.size() < needed) out.resize(needed);
   if (w.view().storage == Storage::kAffine) {
-    s.kernels->linear(w.view(), tiles.first, tiles.second, s.quantized(w.cols(), rows), rows, out.data(),
-                      s.worker_scratch[worker].data());
+    s.kernels->linear(w.view(), tiles.first, tiles.second, s.quantized(w.cols(), rows), rows,
+                      out.data(), s.worker_scratch[worker].data());
   } else {
     s.kernels->dense(w.view(), tiles.first, tiles.second, s.dense_rows.data(), rows, out.data());
   }

@@ -14,7 +14,8 @@ struct Heads {
   const std::optional<Norm>* norm;
 };
 
-void rotate_heads(const RopeAndCacheWrite& r, StepState& s, const Heads& heads, int table, int row) {
+void rotate_heads(const RopeAndCacheWrite& r, StepState& s, const Heads& heads, int table,
+                  int row) {
   const int half = r.rotary_dim / 2;
   const std::optional<Norm>& norm = *heads.norm;
   for (int h = 0; h < heads.count; ++h) {
@@ -26,7 +27,7 @@ void rotate_heads(const RopeAndCacheWrite& r, StepState& s, const Heads& heads, 
     if (half == 0) continue;
     const std::size_t at = static_cast<std::size_t>(row) * half;
     s.kernels->rotate(x, s.rotary[table].cos.data() + at, s.rotary[table].sin.data() + at, half,
-                       r.interleaved);
+                      r.interleaved);
   }
 }
 

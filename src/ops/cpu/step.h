@@ -16,11 +16,11 @@ namespace bodega::ops::cpu {
 // covers: one unit of attention work for each kv head.
 struct AttentionItem {
   int sequence = 0;
-  int row = 0;         // first row of the batch
+  int row = 0;  // first row of the batch
   int row_count = 0;
   int split_begin = 0;
   int split_end = 0;
-  int partial = -1;    // first of row_count partial states, when other items share these rows
+  int partial = -1;  // first of row_count partial states, when other items share these rows
 };
 
 // Rows whose pieces were computed apart and are folded in order afterwards.
@@ -51,23 +51,23 @@ struct StepState {
 
   const core::Batch* batch = nullptr;
   int rows = 0;
-  std::vector<float*> slots;                     // [T, cols] each
-  std::vector<const std::uint16_t*> slabs;       // read
+  std::vector<float*> slots;                // [T, cols] each
+  std::vector<const std::uint16_t*> slabs;  // read
   std::vector<std::uint16_t*> writable_slabs;
-  float* logits = nullptr;                       // [S, vocab]
-  std::vector<int> row_sequence;                 // row -> index into batch->sequences
+  float* logits = nullptr;        // [S, vocab]
+  std::vector<int> row_sequence;  // row -> index into batch->sequences
   std::vector<RotaryTable> rotary;
 
   // Inputs of the linear layer that runs next, prepared once for all its tiles.
-  std::vector<float> dense_rows;                 // [T, cols], normalised
+  std::vector<float> dense_rows;  // [T, cols], normalised
   std::vector<std::int16_t> q;
   std::vector<float> q_scale, q_sum;
   std::vector<std::int32_t> q_isum;
 
   std::vector<AttentionItem> attention_items;
   std::vector<FoldItem> fold_items;
-  std::vector<float> partial_values;             // [partials, heads, head_dim]
-  std::vector<float> partial_max, partial_sum;   // [partials, heads]
+  std::vector<float> partial_values;            // [partials, heads, head_dim]
+  std::vector<float> partial_max, partial_sum;  // [partials, heads]
 
   std::vector<std::vector<CacheLine>> worker_scratch;  // kernel scratch, one a worker
   std::vector<std::vector<float>> worker_rows;         // row buffers, one a worker

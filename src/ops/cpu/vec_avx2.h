@@ -80,8 +80,9 @@ struct VecAvx2 {
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
   static void store_int16(std::int16_t* p, F a) {
     const I wide = _mm256_cvtps_epi32(a);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
-                     _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(p),
+        _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
   }
 };
 

@@ -166,7 +166,8 @@ struct VecScalar {
     const std::int32_t hi = static_cast<std::int16_t>(static_cast<std::uint32_t>(pair) >> 16U);
     return each_int([&](int i) {
       const std::int32_t a_lo = static_cast<std::int16_t>(a.v[i] & 0xFFFF);
-      const std::int32_t a_hi = static_cast<std::int16_t>(static_cast<std::uint32_t>(a.v[i]) >> 16U);
+      const std::int32_t a_hi =
+          static_cast<std::int16_t>(static_cast<std::uint32_t>(a.v[i]) >> 16U);
       return acc.v[i] + a_lo * lo + a_hi * hi;
     });
   }

@@ -29,20 +29,22 @@ mx::array gather(const core::SequenceSlice& s, int tokens, int kv, const PagedAt
     const mx::array index(offsets.data(), mx::Shape{n}, mx::int32);
     const mx::array layer = mx::full({n}, r.kv.layer, mx::int32);
     const mx::array which = mx::full({n}, kv, mx::int32);
-    parts.push_back(mx::reshape(
-        mx::gather(pool, {index, layer, which}, {0, 1, 2},
-                   {1, 1, 1, r.shape.kv_heads, kBlockTokens, r.shape.head_dim}),
-        {n, r.shape.kv_heads, kBlockTokens, r.shape.head_dim}));
+    parts.push_back(
+        mx::reshape(mx::gather(pool, {index, layer, which}, {0, 1, 2},
+                               {1, 1, 1, r.shape.kv_heads, kBlockTokens, r.shape.head_dim}),
+                    {n, r.shape.kv_heads, kBlockTokens, r.shape.head_dim}));
     start[slab] = taken;
     taken += n;
   }
   std::vector<int> order;
   for (const auto& [slab, index] : place) order.push_back(start[slab] + index);
-  const mx::array all = mx::take(mx::concatenate(parts, 0),
-                                 mx::array(order.data(), mx::Shape{blocks}, mx::int32), 0);
-  const mx::array heads_first = mx::reshape(mx::transpose(all, {1, 0, 2, 3}),
-                                            {r.shape.kv_heads, blocks * kBlockTokens, r.shape.head_dim});
-  const mx::array used = mx::slice(heads_first, {0, 0, 0}, {r.shape.kv_heads, tokens, r.shape.head_dim});
+  const mx::array all =
+      mx::take(mx::concatenate(parts, 0), mx::array(order.data(), mx::Shape{blocks}, mx::int32), 0);
+  const mx::array heads_first =
+      mx::reshape(mx::transpose(all, {1, 0, 2, 3}),
+                  {r.shape.kv_heads, blocks * kBlockTokens, r.shape.head_dim});
+  const mx::array used =
+      mx::slice(heads_first, {0, 0, 0}, {r.shape.kv_heads, tokens, r.shape.head_dim});
   return mx::astype(used, mx::float32);
 }
 
@@ -68,8 +70,8 @@ mx::array attend(const core::SequenceSlice& s, const PagedAttention& r, const Co
   // [kv_heads, group, rows, head_dim]
   const mx::array q = mx::transpose(
       mx::reshape(rows, {s.row_count, shape.kv_heads, group, shape.head_dim}), {1, 2, 0, 3});
-  mx::array scores = mx::multiply(
-      mx::matmul(q, mx::expand_dims(mx::transpose(k, {0, 2, 1}), 1)), mx::array(r.scale));
+  mx::array scores = mx::multiply(mx::matmul(q, mx::expand_dims(mx::transpose(k, {0, 2, 1}), 1)),
+                                  mx::array(r.scale));
   if (r.soft_cap > 0.0F) {
     const mx::array cap(r.soft_cap);
     scores = mx::multiply(cap, mx::tanh(mx::divide(scores, cap)));
@@ -77,9 +79,9 @@ mx::array attend(const core::SequenceSlice& s, const PagedAttention& r, const Co
   scores = mx::where(visible(s, tokens, r.window), scores,
                      mx::array(-std::numeric_limits<float>::infinity()));
   if (r.sinks) {
-    const mx::array sink = mx::broadcast_to(
-        mx::reshape(c.weights.vector(*r.sinks), {shape.kv_heads, group, 1, 1}),
-        {shape.kv_heads, group, s.row_count, 1});
+    const mx::array sink =
+        mx::broadcast_to(mx::reshape(c.weights.vector(*r.sinks), {shape.kv_heads, group, 1, 1}),
+                         {shape.kv_heads, group, s.row_count, 1});
     scores = mx::concatenate({scores, sink}, -1);
   }
   mx::array weights = mx::softmax(scores, -1, true);

@@ -17,8 +17,8 @@ mx::array apply_glu(Epilogue epilogue, const mx::array& y) {
     return mx::multiply(mx::multiply(gate, mx::sigmoid(gate)), halves[1]);
   }
   const mx::array cube = mx::multiply(mx::multiply(gate, gate), gate);
-  const mx::array inner =
-      mx::multiply(mx::array(0.7978845608F), mx::add(gate, mx::multiply(mx::array(0.044715F), cube)));
+  const mx::array inner = mx::multiply(mx::array(0.7978845608F),
+                                       mx::add(gate, mx::multiply(mx::array(0.044715F), cube)));
   const mx::array act =
       mx::multiply(mx::multiply(mx::array(0.5F), gate), mx::add(mx::array(1.0F), mx::tanh(inner)));
   return mx::multiply(act, halves[1]);

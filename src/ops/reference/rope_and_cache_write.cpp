@@ -24,7 +24,8 @@ mx::array rotate(const mx::array& x, const mx::array& angles, const RopeAndCache
   const mx::array scale(r.rotary_scale);
   const mx::array cos = mx::multiply(mx::cos(angles), scale);
   const mx::array sin = mx::multiply(mx::sin(angles), scale);
-  const mx::Shape pairs = r.interleaved ? mx::Shape{rows, heads, half, 2} : mx::Shape{rows, heads, 2, half};
+  const mx::Shape pairs =
+      r.interleaved ? mx::Shape{rows, heads, half, 2} : mx::Shape{rows, heads, 2, half};
   const int axis = r.interleaved ? 3 : 2;
   const std::vector<mx::array> ab = mx::split(mx::reshape(turned, pairs), 2, axis);
   const mx::array a = mx::squeeze(ab[0], axis);
@@ -33,12 +34,13 @@ mx::array rotate(const mx::array& x, const mx::array& angles, const RopeAndCache
   const mx::array second = mx::add(mx::multiply(b, cos), mx::multiply(a, sin));
   mx::array out = mx::reshape(mx::stack({first, second}, axis), {rows, heads, r.rotary_dim});
   if (r.rotary_dim == r.shape.head_dim) return out;
-  return mx::concatenate(
-      {out, mx::slice(x, {0, 0, r.rotary_dim}, {rows, heads, r.shape.head_dim})}, 2);
+  return mx::concatenate({out, mx::slice(x, {0, 0, r.rotary_dim}, {rows, heads, r.shape.head_dim})},
+                         2);
 }
 
 // Writes k or v [T, kv_heads, head_dim] of the rows that live in `slab`.
-void write(const mx::array& values, int kv, int slab, const RopeAndCacheWrite& r, const Context& c) {
+void write(const mx::array& values, int kv, int slab, const RopeAndCacheWrite& r,
+           const Context& c) {
   std::vector<int> rows;
   std::vector<int> blocks;
   std::vector<int> slots;

@@ -44,7 +44,8 @@ void Weights::load(MatrixId id) {
                    std::nullopt, std::nullopt};
   }
   std::vector<mx::array> arrays{stored_[id]->weight};
-  if (stored_[id]->scales) arrays.insert(arrays.end(), {*stored_[id]->scales, *stored_[id]->biases});
+  if (stored_[id]->scales)
+    arrays.insert(arrays.end(), {*stored_[id]->scales, *stored_[id]->biases});
   mx::eval(arrays);
 }
 
@@ -90,19 +91,20 @@ Weights::Stored Weights::load_packed(const Matrix& matrix) const {
           mx::array(biases.data(), mx::Shape{matrix.rows, groups}, mx::float32)};
 }
 
-// MLX's quantised product is not right for every shape on every device (0.32.4 on an H200: fp32 with one
-// group of 64 a row), so each shape is compared with a dense product before it is trusted.
+// MLX's quantised product is not right for every shape on every device (0.32.4 on an H200: fp32
+// with one group of 64 a row), so each shape is compared with a dense product before it is trusted.
 bool Weights::packed_agrees(const Stored& stored, const WeightFormat& f) {
   const std::string key = f.name() + std::to_string(stored.scales->shape(0)) + "x" +
                           std::to_string(stored.scales->shape(1));
-  if (const auto known = packed_agrees_.find(key); known != packed_agrees_.end()) return known->second;
+  if (const auto known = packed_agrees_.find(key); known != packed_agrees_.end())
+    return known->second;
   const mx::array dense =
       mx::dequantize(stored.weight, *stored.scales, stored.biases, f.group_size, f.bits);
   bool agrees = true;
   for (int rows : {1, 25}) {
     const mx::array x = mx::random::normal({rows, dense.shape(1)}, mx::float32);
-    const mx::array got = mx::quantized_matmul(x, stored.weight, *stored.scales, stored.biases, true,
-                                               f.group_size, f.bits);
+    const mx::array got = mx::quantized_matmul(x, stored.weight, *stored.scales, stored.biases,
+                                               true, f.group_size, f.bits);
     const mx::array want = mx::matmul(x, mx::transpose(dense));
     mx::array close = mx::less(mx::max(mx::abs(mx::subtract(got, want))),
                                mx::multiply(mx::array(1e-3F), mx::max(mx::abs(want))));
@@ -110,7 +112,8 @@ bool Weights::packed_agrees(const Stored& stored, const WeightFormat& f) {
     agrees = agrees && close.item<bool>();
   }
   if (!agrees) {
-    log_warn("MLX's quantised product is wrong for this shape here; widened to fp16", {{"shape", key}});
+    log_warn("MLX's quantised product is wrong for this shape here; widened to fp16",
+             {{"shape", key}});
   }
   return packed_agrees_[key] = agrees;
 }
@@ -118,10 +121,9 @@ bool Weights::packed_agrees(const Stored& stored, const WeightFormat& f) {
 // For self-checks: the kernels' own copy, widened for the moment.
 Weights::Stored Weights::borrowed(MatrixId id) const {
   const Matrix& matrix = plan_.matrices[id];
-  return {read_values(matrix.rows, matrix.cols,
-                      [&](int row, int count, float* out) {
-                        backend_->read_rows(id, row, count, out);
-                      }),
+  return {read_values(
+              matrix.rows, matrix.cols,
+              [&](int row, int count, float* out) { backend_->read_rows(id, row, count, out); }),
           std::nullopt, std::nullopt};
 }
 

@@ -1,5 +1,5 @@
-// The default model: against mlx-lm in fp32, and how far the kernels are from the fp32 twins on a page
-// of public-domain prose.
+// The default model: against mlx-lm in fp32, and how far the kernels are from the fp32 twins on a
+// page of public-domain prose.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace bodega::test {
 
 // A part of one sequence to put into a step.
 struct Piece {
-  int sequence = 0;               // owns its own range of blocks
+  int sequence = 0;  // owns its own range of blocks
   std::vector<int> tokens;
   int position = 0;
 };
@@ -37,7 +37,8 @@ class ModelDriver {
   std::vector<std::vector<float>> step(const std::vector<Piece>& pieces);
 
   // Logits of all rows of one sequence, its tokens cut into chunks of `chunk`.
-  std::vector<std::vector<float>> whole(const std::vector<int>& tokens, int chunk, int sequence = 0);
+  std::vector<std::vector<float>> whole(const std::vector<int>& tokens, int chunk,
+                                        int sequence = 0);
 
   engine::ModelRunner& runner() { return *runner_; }
   const model::ModelConfig& config() const { return checkpoint_->config(); }

@@ -86,15 +86,16 @@ TEST_P(Promises, AloneEqualsInAnyBatch) {
       if (count <= 0) continue;
       const std::vector<int> source =
           s == 2 ? prompt : random_tokens(600, d->config().vocab_size, 100 + s);
-      pieces.push_back({s, {source.begin() + position[s], source.begin() + position[s] + count},
-                        position[s]});
+      pieces.push_back(
+          {s, {source.begin() + position[s], source.begin() + position[s] + count}, position[s]});
       if (s == 2) first_row = rows;
       rows += count;
       position[s] += count;
     }
-    const int count = static_cast<int>(
-        std::find_if(pieces.begin(), pieces.end(), [](const Piece& p) { return p.sequence == 2; })
-            ->tokens.size());
+    const int count =
+        static_cast<int>(std::find_if(pieces.begin(), pieces.end(), [](const Piece& p) {
+                           return p.sequence == 2;
+                         })->tokens.size());
     const Rows step = d->step(pieces);
     mixed.insert(mixed.end(), step.begin() + first_row, step.begin() + first_row + count);
   }

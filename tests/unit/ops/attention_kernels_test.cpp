@@ -137,7 +137,7 @@ class AttentionKernels : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(AttentionKernels, MatchesSumsInDouble) {
-  const Setting settings[] = {{64, 0, 0, false}, {128, 0, 0, false}, {16, 0, 0, false},
+  const Setting settings[] = {{64, 0, 0, false},   {128, 0, 0, false},   {16, 0, 0, false},
                               {80, 100, 0, false}, {64, 0, 5.0F, false}, {64, 0, 0, true},
                               {64, 70, 3.0F, true}};
   for (const Setting& s : settings) {

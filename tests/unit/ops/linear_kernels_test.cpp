@@ -55,17 +55,19 @@ class LinearKernels : public testing::TestWithParam<Case> {
   static constexpr int kOutputs = 50;
 
   LinearKernels()
-      : kernels_(*find_kernels(GetParam().isa)), pool_(2),
+      : kernels_(*find_kernels(GetParam().isa)),
+        pool_(2),
         source_(GetParam().format, {kOutputs, kCols}, 7, GetParam().symmetric),
-        packed_(source_, kernels_.lanes, false, pool_), scratch_(kScratchBytes / sizeof(Line)) {}
+        packed_(source_, kernels_.lanes, false, pool_),
+        scratch_(kScratchBytes / sizeof(Line)) {}
 
   // y [rows, kOutputs] by the kernel, all rows in one call.
   std::vector<float> multiply(const std::vector<float>& x, int rows) {
     std::vector<std::int16_t> q(static_cast<std::size_t>(padded_rows(rows)) * kCols);
     std::vector<float> scale(q.size() / kGroup), sum(q.size() / kGroup);
     std::vector<std::int32_t> isum(q.size() / kGroup);
-    const QuantizedRows quantized{q.data(), scale.data(), sum.data(), isum.data(), kCols,
-                                  interleave_of(rows)};
+    const QuantizedRows quantized{q.data(),    scale.data(), sum.data(),
+                                  isum.data(), kCols,        interleave_of(rows)};
     for (int r = 0; r < rows; ++r) kernels_.quantize(x.data() + r * kCols, quantized, r);
     std::vector<float> y(static_cast<std::size_t>(rows) * kOutputs);
     const int lanes = kernels_.lanes;
@@ -158,7 +160,8 @@ TEST_P(SmallKernels, RmsNorm) {
   double squares = 0;
   for (float v : x) squares += double{v} * v;
   for (int i = 0; i < 96; ++i) {
-    EXPECT_NEAR(x[i] / std::sqrt(squares / 96 + 1e-5) * (w[i] + 1.0), y[i], 2e-6 * std::fabs(y[i]) + 1e-7);
+    EXPECT_NEAR(x[i] / std::sqrt(squares / 96 + 1e-5) * (w[i] + 1.0), y[i],
+                2e-6 * std::fabs(y[i]) + 1e-7);
   }
 }
 

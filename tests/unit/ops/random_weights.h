@@ -21,7 +21,8 @@ class RandomWeights : public WeightSource {
     std::normal_distribution<float> normal;
     const std::size_t size = static_cast<std::size_t>(shape.rows) * shape.cols;
     if (!format.quantized()) {
-      for (std::size_t i = 0; i < size; ++i) values_.push_back(round_to(normal(random), format.type));
+      for (std::size_t i = 0; i < size; ++i)
+        values_.push_back(round_to(normal(random), format.type));
       return;
     }
     const int top = (1 << format.bits) - 1;
