@@ -29,7 +29,7 @@ struct ChatTemplate::Handle {
   textkit_template* chat_template;
 };
 
-ChatTemplate::ChatTemplate(std::string_view source, TemplateOptions options)
+ChatTemplate::ChatTemplate(std::string_view source, const TemplateOptions& options)
     : handle_(std::make_unique<Handle>(
           call<textkit_template*>(textkit_template_new, view_of(source), view_of(options.bos_token),
                                   view_of(options.eos_token), options.max_render_ms))),

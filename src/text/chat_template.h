@@ -19,7 +19,7 @@ struct TemplateOptions {
 // Throws Error(kBadModelFile) with the template's line for one that does not compile.
 class ChatTemplate {
  public:
-  ChatTemplate(std::string_view source, TemplateOptions options);
+  ChatTemplate(std::string_view source, const TemplateOptions& options);
   ~ChatTemplate();
 
   // `context_json`: object with messages, tools (or absent), add_generation_prompt and every key of
