@@ -48,8 +48,8 @@ double mass_of(Iterator first, Iterator last) {
   return sum;
 }
 
-// Keeps the shortest run of `candidates`, in the order `before`, whose mass reaches `need`; halves
-// the range that holds the border instead of sorting everything.
+// Keeps the shortest run of `candidates`, in the order `before`, whose mass reaches `need` > 0;
+// halves the range that holds the border instead of sorting everything.
 template <typename Before>
 void keep_mass(std::vector<Candidate>& candidates, double need, Before before) {
   Iterator low = candidates.begin();
@@ -67,7 +67,6 @@ void keep_mass(std::vector<Candidate>& candidates, double need, Before before) {
   }
   std::sort(low, high, before);
   for (; low != high && need > 0; ++low) need -= static_cast<double>(low->mass);
-  if (low == candidates.begin()) ++low;
   candidates.erase(low, candidates.end());
 }
 

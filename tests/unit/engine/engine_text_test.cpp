@@ -82,6 +82,9 @@ TEST_F(EngineTextTest, AStopStringOfOneChoiceLeavesTheOthersAlone) {
   EXPECT_EQ(result.choices.at(0).tokens, std::vector(first.begin(), only_first + 1));
   EXPECT_EQ(result.choices.at(0).finish, FinishReason::kStop);
   EXPECT_EQ(result.choices.at(1).tokens, second);
+  // The row in vain costs itself and nothing of its neighbour's step.
+  const int first_rows = 20 + static_cast<int>(result.choices.at(0).tokens.size()) - 1 + 1;
+  eventually([&] { return observer_->rows == first_rows + 4 + 40 - 1; });
   EXPECT_TRUE(engine->stats().alive);
   expect_all_blocks_back(*engine);
 }
