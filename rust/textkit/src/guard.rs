@@ -8,14 +8,16 @@
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use std::cell::Cell;
+use std::collections::HashSet;
 use tokenizers::NormalizedString;
 
 pub const MARK: char = '\u{FDD0}';
 
 pub struct Guard {
-    spellings: Vec<String>,
     /// Any letter case: a template may lower or upper message text after the guard saw it.
     trie: AhoCorasick,
+    /// The beginnings of all spellings, in lower case.
+    beginnings: HashSet<Vec<u8>>,
     longest_bytes: usize,
 }
 
@@ -26,8 +28,15 @@ impl Guard {
             .ascii_case_insensitive(true)
             .build(&spellings)
             .expect("control tokens fit an automaton");
-        let longest_bytes = spellings.iter().map(String::len).max().unwrap_or(0);
-        Guard { spellings, trie, longest_bytes }
+        let beginnings = |spelling: &String| -> Vec<Vec<u8>> {
+            let bytes = spelling.to_ascii_lowercase().into_bytes();
+            (1..bytes.len()).map(|end| bytes[..end].to_vec()).collect()
+        };
+        Guard {
+            trie,
+            beginnings: spellings.iter().flat_map(beginnings).collect(),
+            longest_bytes: spellings.iter().map(String::len).max().unwrap_or(0),
+        }
     }
 
     /// `text` with every control token in it broken.
@@ -69,11 +78,9 @@ impl Guard {
     /// A text may end with the first half of a control token and the next message start with the
     /// rest: then the end is marked too.
     fn open_end(&self, text: &str) -> Option<usize> {
-        let longest = self.longest_bytes.min(text.len());
-        let ends_open = (1..=longest).any(|length| {
-            let tail = &text.as_bytes()[text.len() - length..];
-            self.spellings.iter().any(|s| s.len() > length && s.as_bytes()[..length].eq_ignore_ascii_case(tail))
-        });
+        let last = &text.as_bytes()[text.len().saturating_sub(self.longest_bytes)..];
+        let last = last.to_ascii_lowercase();
+        let ends_open = (0..last.len()).any(|from| self.beginnings.contains(&last[from..]));
         ends_open.then_some(text.len())
     }
 }

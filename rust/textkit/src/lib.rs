@@ -5,6 +5,7 @@ pub mod error;
 mod ffi;
 mod gguf;
 mod guard;
+mod limits;
 mod pieces;
 mod pre_types;
 mod stream;

@@ -3,13 +3,14 @@
 use crate::added::{AddedTokens, Mode};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, MARK};
+use crate::limits;
 use crate::pieces::Spelling;
 use crate::stream::lossy;
 use serde::Deserialize;
 use std::collections::HashSet;
 use tokenizers::{
-    AddedToken, Encoding, Model, ModelWrapper, NormalizedString, Normalizer, OffsetReferential, OffsetType,
-    PostProcessor, PreTokenizedString, PreTokenizer, Token,
+    AddedToken, Encoding, Model, ModelWrapper, NormalizedString, OffsetReferential, OffsetType, PostProcessor,
+    PreTokenizedString, PreTokenizer, Token,
 };
 
 /// Ids that a GGUF file asks to put around a text; a tokenizer.json has its post-processor instead.
@@ -35,6 +36,7 @@ impl Tokenizer {
         let unigram_unknown = check_model(json)?;
         let mut library = tokenizers::Tokenizer::from_bytes(json)
             .map_err(|e| Error::bad_file(format!("tokenizer.json cannot be read: {e}")))?;
+        limits::check(&library)?;
         // A file may ask to cut or pad every text, or to drop merges at random: none of it is meant
         // for serving, and a cut would be silent.
         library.with_padding(None);
@@ -91,7 +93,7 @@ impl Tokenizer {
         pieces.split(|_, piece| Ok(self.added.split_raw(piece, mode)))?;
         pieces.split(|_, mut piece| {
             if let Some(normalizer) = self.library.get_normalizer() {
-                normalizer.normalize(&mut piece)?;
+                limits::normalize(normalizer, &mut piece)?;
             }
             Ok(self.added.split_normalized(piece, mode))
         })?;

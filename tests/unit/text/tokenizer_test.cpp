@@ -126,5 +126,37 @@ TEST(Tokenizer, IgnoresTrainingSettingsOfTheFile) {
   }
 }
 
+std::string json_with(const std::string& normalizer, const std::string& model) {
+  return R"({"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "pre_tokenizer": null,
+    "post_processor": null, "decoder": {"type": "Fuse"}, "normalizer": )" +
+         normalizer + R"(, "model": )" + model + "}";
+}
+
+// A hostile file must not make a text grow without bound, nor a long word take hours.
+TEST(Tokenizer, BoundsWhatAFileMayAskFor) {
+  const std::string bpe =
+      R"({"type": "BPE", "dropout": null, "unk_token": "a", "continuing_subword_prefix": null,
+    "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": false, "vocab": {"a": 0}, "merges": []})";
+  const std::string step =
+      R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aaaaaaaa"})";
+  std::string steps = step;
+  for (int i = 0; i < 20; ++i) steps += "," + step;
+  const auto grows = Tokenizer::from_json(
+      json_with(R"({"type": "Sequence", "normalizers": [)" + steps + "]}", bpe));
+  try {
+    grows->encode("aaaa", false, false);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInvalidRequest);
+    EXPECT_THAT(error.what(), HasSubstr("far too long"));
+  }
+  EXPECT_THROW(Tokenizer::from_json(json_with(
+                   R"({"type": "Prepend", "prepend": ")" + std::string(100, 'a') + R"("})", bpe)),
+               Error);
+  EXPECT_THROW(Tokenizer::from_json(json_with("null", R"({"type": "WordPiece", "unk_token": "a",
+    "continuing_subword_prefix": "##", "max_input_chars_per_word": 1000000, "vocab": {"a": 0}})")),
+               Error);
+}
+
 }  // namespace
 }  // namespace bodega::text
