@@ -80,6 +80,7 @@ class Recorder {
     const int kv_width = c_.kv_heads * c_.head_dim;
     const std::vector<int> rows{c_.heads * c_.head_dim, kv_width, kv_width};
     std::vector<WeightSourcePtr> parts;
+    parts.reserve(names.size());
     for (int i = 0; i < 3; ++i) parts.push_back(matrix(names[i], rows[i], c_.hidden_size));
     if (parts[0]->format() == parts[1]->format() && parts[1]->format() == parts[2]->format()) {
       ops::QuantLinear linear{s.x, before, plan_.matrix(at + "qkv_proj", ops::concat_rows(parts))};

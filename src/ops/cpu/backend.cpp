@@ -80,8 +80,9 @@ class CpuSegment : public mx::Primitive {
     }
     mx::cpu::get_command_encoder(stream()).dispatch(
         [this_backend = &backend_, begin = begin_, end = end_, batch = batch_,
-         in = unsafe_copies(inputs), out = unsafe_copies(outputs)]() mutable {
-          this_backend->execute(begin, end, *batch, in, out);
+         in = unsafe_copies(inputs),
+         out = std::make_shared<std::vector<mx::array>>(unsafe_copies(outputs))] {
+          this_backend->execute(begin, end, *batch, in, *out);
         });
   }
 
