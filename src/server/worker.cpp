@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "base/errors.h"
@@ -24,6 +25,12 @@ char wait_for_news(const WakePipe& pipe, int lifeline_fd) {
   return pipe.wait(std::chrono::milliseconds(-1), lifeline_fd).value_or(WakePipe::kLifelineCut);
 }
 
+// A front that was killed leaves its folder of sockets to the last of its workers.
+void remove_socket(const std::string& path) {
+  ::unlink(path.c_str());
+  ::rmdir(path.substr(0, path.rfind('/')).c_str());  // fails while others are in it
+}
+
 // The loader may be inside a long read that nothing interrupts; a worker that is to end then just
 // ends.
 [[noreturn]] void end_now(int code) { ::_exit(code); }
@@ -40,14 +47,17 @@ void load(WorkerState& state, const ModelLoader& loader, const WakePipe& pipe) {
   }
 }
 
-void drain(WorkerState& state, const WakePipe& pipe, int lifeline_fd) {
+void drain(WorkerState& state, const WakePipe& pipe) {
   state.draining = true;
   std::thread draining([&] {
     state.model->drain(kDrainSeconds);
     pipe.wake(kDrained);
   });
   // Anything else is a second signal, or nobody is left to answer.
-  if (wait_for_news(pipe, lifeline_fd) != kDrained) end_now(0);
+  if (wait_for_news(pipe, state.options.lifeline_fd) != kDrained) {
+    remove_socket(state.options.socket_path);
+    end_now(0);
+  }
   draining.join();
 }
 
@@ -69,10 +79,13 @@ int run_worker(const WorkerOptions& options, const ModelLoader& loader) {
 
   std::thread loading([&] { load(state, loader, pipe); });
   const char wake = wait_for_news(pipe, options.lifeline_fd);
-  if (wake == WakePipe::kLifelineCut) end_now(0);
+  if (wake == WakePipe::kLifelineCut) {
+    remove_socket(options.socket_path);
+    end_now(0);
+  }
   if (wake == WakePipe::kSignal && !state.ready) end_now(0);
   loading.join();
-  if (wake == WakePipe::kSignal) drain(state, pipe, options.lifeline_fd);
+  if (wake == WakePipe::kSignal) drain(state, pipe);
   server.stop();
   state.work.stop();  // its tasks use the server's loop
   return wake == kLoadFailed ? 1 : 0;

@@ -1,5 +1,5 @@
-// Requests from strangers, in any bytes and in any pieces: no crash, no request that depends on how the
-// bytes were cut, nothing beyond the limits.
+// Requests from strangers, in any bytes and in any pieces: no crash, no request that depends on how
+// the bytes were cut, nothing beyond the limits.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -230,6 +230,28 @@ def test_a_trickling_crowd_does_not_keep_others_out(start):
     assert closed == 200
 
 
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(start, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("server: {api_keys: [file]}\nmodels: [{model_id: fake, model_path: a}]\n")
+    server = start("--config", str(config))
+    assert server.ask("echo", headers={"x-api-key": "file"}).status_code == 200
+    keys = {"BODEGA_API_KEYS": "environment"}
+    server = start("--config", str(config), environment=keys)
+    assert server.ask("echo", headers={"x-api-key": "file"}).status_code == 401
+    assert server.ask("echo", headers={"x-api-key": "environment"}).status_code == 200
+    server = start("--config", str(config), "--api-keys", "flag", environment=keys)
+    assert server.ask("echo", headers={"x-api-key": "environment"}).status_code == 401
+    assert server.ask("echo", headers={"x-api-key": "flag"}).status_code == 200
+
+
+def test_a_key_that_is_not_known_ends_the_start_with_its_line(tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("server:\n  prt: 1\n")
+    done = subprocess.run([BINARY, "serve", "--config", config], capture_output=True, timeout=10)
+    assert done.returncode != 0
+    assert f"{config}:2: " in done.stderr.decode() and "prt" in done.stderr.decode()
+
+
 def test_unknown_flags_and_bad_values_are_refused():
     for arguments in [["--nope", "1"], ["--port", "99999"], ["--queue-size", "many"]]:
         done = subprocess.run([BINARY, "serve", *arguments], capture_output=True, timeout=10)

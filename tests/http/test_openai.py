@@ -126,6 +126,18 @@ def test_many_streams_at_once_say_what_one_says(client):
         assert set(pool.map(joined, range(32))) == {ANSWER}
 
 
+def test_a_killed_front_leaves_nothing_behind(tmp_path):
+    def folders():
+        return {name for name in os.listdir("/tmp") if name.startswith("bodega-")}
+
+    before = folders()
+    server = Server(tmp_path, fake=False, environment={"TMPDIR": "/tmp"})
+    made = folders() - before
+    assert made
+    server.stop()
+    assert eventually(lambda: not made & folders(), 5)
+
+
 def test_a_killed_worker_comes_back(real, client):
     before = real.worker()
     body = json.dumps({"messages": QUESTION, "ignore_eos": True, "max_tokens": 4000, "stream": True})

@@ -41,8 +41,10 @@ TEST(WakePipe, TheEndOfTheLifelineIsNews) {
 }
 
 TEST(WakePipe, TheSignalHasItsDefaultAgainAfterwards) {
-  { const WakePipe pipe{SIGUSR2}; }
-  struct sigaction action {};
+  {
+    const WakePipe pipe{SIGUSR2};
+  }
+  struct sigaction action{};
   ASSERT_EQ(::sigaction(SIGUSR2, nullptr, &action), 0);
   EXPECT_EQ(action.sa_handler, SIG_DFL);
 }
