@@ -42,27 +42,39 @@ std::string BaseWriter::stream_pieces(int prompt, const core::RequestOutput& out
     add_piece(prompt * info_.n + piece.choice, piece, choices);
     add_token_ids(prompt * info_.n + piece.choice, piece, choices);
     for (std::size_t i = 0; i < choices.size(); ++i) {
-      json::object chunk = envelope(chunk_object_);
-      chunk["choices"] = json::array{std::move(choices[i])};
+      json::object tail;
       if (info_.continuous_usage) {
-        chunk["usage"] = usage_.usage();
+        tail["usage"] = usage_.usage();
       } else if (info_.include_usage) {
-        chunk["usage"] = nullptr;
+        tail["usage"] = nullptr;
       }
       const bool last = complete() && i + 1 == choices.size();
-      if (last && !info_.include_usage) close_object(chunk);
-      out += event(chunk);
+      if (last && !info_.include_usage) close_object(tail);
+      append_chunk(out, to_text(choices[i]), tail);
     }
   }
   if (!complete()) return out;
   if (info_.include_usage) {
-    json::object chunk = envelope(chunk_object_);
-    chunk["choices"] = json::array();
-    chunk["usage"] = usage_.usage();
-    close_object(chunk);
-    out += event(chunk);
+    json::object tail{{"usage", usage_.usage()}};
+    close_object(tail);
+    append_chunk(out, {}, tail);
   }
   return out += event_text("[DONE]");
+}
+
+// The head is the same in every chunk of an answer, so it is written only once.
+void BaseWriter::append_chunk(std::string& out, std::string_view choice, const json::object& tail) {
+  if (chunk_head_.empty()) {
+    chunk_head_ = to_text(envelope(chunk_object_));
+    chunk_head_.pop_back();
+    chunk_head_.insert(0, "data: ").append(",\"choices\":[");
+  }
+  out.append(chunk_head_).append(choice).append("]");
+  if (!tail.empty()) {
+    const std::string members = to_text(tail);
+    out.append(",").append(members, 1, members.size() - 2);
+  }
+  out += "}\n\n";
 }
 
 std::string BaseWriter::whole_answer() {

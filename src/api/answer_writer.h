@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/answer.h"
@@ -32,6 +34,7 @@ class BaseWriter : public AnswerWriter {
 
  private:
   std::string stream_pieces(int prompt, const core::RequestOutput& output);
+  void append_chunk(std::string& out, std::string_view choice, const json::object& tail);
   std::string whole_answer();
   json::object envelope(const char* object) const;
   void close_object(json::object& object) const;  // timings and warnings, in the final object only
@@ -39,6 +42,7 @@ class BaseWriter : public AnswerWriter {
   const AnswerInfo info_;
   const char* whole_object_;
   const char* chunk_object_;
+  std::string chunk_head_;   // "data: " and a chunk up to its choices
   std::vector<bool> begun_;  // by prompt
   int open_choices_;
   std::vector<json::array> token_ids_;  // by choice
