@@ -43,6 +43,14 @@ def test_models(front):
     assert answer.status_code == 404 and answer.json()["error"]["code"] == "model_not_found"
 
 
+def test_an_id_may_contain_slashes(start):
+    server = start("--model-id", "owner/name")
+    for path in ["owner/name", "owner%2Fname", "owner/name/"]:
+        assert server.get(f"/v1/models/{path}").json()["id"] == "owner/name"
+    assert server.ask("echo", "owner/name").json()["model"] == "owner/name"
+    assert server.get("/v1/models/owner").status_code == 404
+
+
 def test_queue_stats_are_per_model_and_in_all(front):
     told = front.get("/v1/queue/stats").json()
     assert told["queue_stats"] == told["models"]["fake"]
