@@ -36,6 +36,7 @@ struct EngineConfig {
   int queue_timeout_s = 300;  // a waiter older than this ends with kUnavailable
   int context_length = 0;     // tokens, prompt and answer; 0: as many as the pool holds
   int max_prompt_rows = 32;   // rows a step of one request that wants prompt logprobs
+  int sampling_threads = 0;   // 0: one a processor; used only when a step's rows are worth it
   bool prefix_cache = true;
   std::string model_salt;                 // models and adapters that must not share KV differ here
   std::vector<core::TokenId> end_tokens;  // the model's own, all that any of its files declares

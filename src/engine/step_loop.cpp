@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 
 namespace bodega::engine {
 namespace {
@@ -30,7 +31,8 @@ StepLoop::StepLoop(const EngineConfig& config, const TextCodec& codec, Runner& r
       inbox_(inbox),
       board_(board),
       cache_({runner.block_count(), config.prefix_cache, config.model_salt}),
-      scheduler_(limits(config), cache_, block_refs(runner)) {
+      scheduler_(limits(config), cache_, block_refs(runner)),
+      drawer_(config.sampling_threads > 0 ? config.sampling_threads : cpu_count()) {
   publish_stats();
 }
 

@@ -14,7 +14,7 @@
 #include "engine/runner.h"
 #include "engine/stats_board.h"
 #include "engine/text_codec.h"
-#include "sample/sampler.h"
+#include "engine/token_draw.h"
 #include "schedule/scheduler.h"
 
 namespace bodega::engine {
@@ -59,12 +59,10 @@ class StepLoop {
   void publish_stats();
 
   // Token ids (step_sampling.cpp).
-  void collect_slice(const Place& place, const schedule::PlannedSlice& slice,
-                     std::span<const float> logits);
+  std::vector<TokenDraw> commit(const schedule::StepPlan& plan, std::span<const float> logits);
   void take_prompt_logprobs(LiveRequest& request, std::span<const float> logits, int rows);
-  void choose(const Place& place, std::span<const float> logits);
-  core::TokenId next_token(const Place& place, std::span<const float> logits);
-  bool ends_answer(const core::Request& request, core::TokenId id) const;
+  TokenDraw prepare(const Place& place, std::span<const float> logits) const;
+  void accept(TokenDraw& draw);
   void fail_step(const schedule::StepPlan& plan, const std::string& why);
 
   // Delivery (step_delivery.cpp).
@@ -87,7 +85,7 @@ class StepLoop {
   StatsBoard& board_;
   cache::KvCache cache_;
   schedule::Scheduler scheduler_;
-  sample::Sampler sampler_;
+  TokenDrawer drawer_;
 
   std::unordered_map<core::RequestId, std::unique_ptr<LiveRequest>> requests_;
   std::unordered_map<schedule::SequenceId, Place> places_;
