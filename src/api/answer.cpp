@@ -26,8 +26,6 @@ std::string event_text(std::string_view payload) {
   return out.append("data: ").append(payload).append("\n\n");
 }
 
-std::string event(const json::value& payload) { return event_text(to_text(payload)); }
-
 std::string new_answer_id(std::string_view prefix) {
   thread_local std::mt19937_64 random{std::random_device{}()};
   return fmt::format("{}-{:016x}{:08x}", prefix, random(), random() & 0xFFFFFFFF);

@@ -59,8 +59,7 @@ std::unique_ptr<AnswerWriter> make_completion_writer(AnswerInfo info);
 // The error that an output ends with, if it does.
 std::optional<Error> failure_of(const core::RequestOutput& output);
 
-// One server-sent event. `error_body` text goes through the same door.
-std::string event(const json::value& payload);
+// One server-sent event.
 std::string event_text(std::string_view payload);
 
 std::string new_answer_id(std::string_view prefix);  // "chatcmpl-4f1c..."
