@@ -67,7 +67,9 @@ void Connection::refuse(int status, const std::string& message) {
 // ---- reading
 
 void Connection::arm_read() {
-  if (reading_ || closed_ || peer_eof_ || input_.size() >= kReadAhead) return;
+  if (reading_ || closed_ || peer_eof_) return;
+  // Only what waits for its turn is bounded here: a request being read has the parser's bounds.
+  if (!may_parse() && input_.size() >= kReadAhead) return;
   reading_ = true;
   socket_.async_wait(Socket::wait_read, [this, self = shared_from_this()](ErrorCode error) {
     reading_ = false;
@@ -297,6 +299,7 @@ void Connection::begin_linger() {
   if (lingering_) return;
   if (peer_eof_) return close();
   lingering_ = true;
+  input_.clear();
   linger_until_ = Clock::now() + kLinger;
   ErrorCode error;
   socket_.shutdown(Socket::shutdown_send, error);

@@ -1,5 +1,6 @@
 #include "http/request_parser.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
@@ -25,7 +26,7 @@ bool needs_length(const std::string& method) {
 class RequestParser::Impl final : public beast_http::basic_parser<true> {
  public:
   Impl(std::size_t header_bytes, std::size_t body_bytes) {
-    header_limit(static_cast<std::uint32_t>(header_bytes));
+    header_limit(static_cast<std::uint32_t>(std::min<std::size_t>(header_bytes, UINT32_MAX)));
     body_limit(body_bytes);
     eager(true);
   }

@@ -46,6 +46,16 @@ TEST(ServerRequests, AByteAtATimeIsTheSame) {
   EXPECT_THAT(client.read_answer(), EndsWith("POST /c hello"));
 }
 
+TEST(ServerRequests, AHeadMayBeAsLongAsItsLimit) {
+  Limits limits;
+  limits.header_bytes = 256 * kKiB;
+  TestServer server(echo, limits);
+  RawClient client(server.port());
+  client.send("GET /h HTTP/1.1\r\nHost: x\r\nA: " + std::string(200000, 'a'));
+  client.send("\r\nB: b\r\n\r\n");
+  EXPECT_THAT(client.read_answer(), StartsWith("HTTP/1.1 200"));
+}
+
 TEST(ServerRequests, ContinuesOnlyWhereABodyIsAwaited) {
   TestServer server(echo);
   RawClient client(server.port());
