@@ -7,6 +7,7 @@ mod program;
 mod python;
 mod source;
 mod space;
+mod words;
 
 pub use clock::Clock;
 
@@ -20,6 +21,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
+use words::Words;
 
 /// A template is a program from a model file: what it may spend is bounded. One unit pays for an
 /// instruction or for 64 bytes of data; long conversations earn more.
@@ -43,7 +45,7 @@ pub struct ChatTemplate {
 struct Parts {
     program: Program,
     environment: Environment<'static>,
-    words: source::Words,
+    words: Words,
     bos_token: String,
     eos_token: String,
 }
@@ -55,7 +57,7 @@ impl ChatTemplate {
         }
         let syntax = syntax();
         let source = source::adapted(source, &syntax).map_err(|e| bad_template(&e))?;
-        let words = source::Words::of(&source, &syntax);
+        let words = Words::of(&source, &syntax);
         let program = Program::compile(source, &syntax).map_err(|e| bad_template(&e))?;
         let mut environment = environment();
         program.equip(&mut environment);
@@ -155,6 +157,8 @@ fn environment() -> Environment<'static> {
     environment.add_filter("tojson", json::tojson);
     environment.add_filter("trim", python::trim);
     environment.add_filter("string", python::string);
+    environment.add_filter("escape", python::escape);
+    environment.add_filter("e", python::escape);
     environment.add_filter("center", python::center);
     environment.add_filter("int", python::int);
     environment.add_filter("float", python::float);

@@ -93,6 +93,25 @@ pub fn is_callable(value: &Value) -> bool {
     }
 }
 
+/// MarkupSafe's own entities.
+pub fn escape(value: &Value) -> Value {
+    if value.is_safe() {
+        return value.clone();
+    }
+    let mut out = String::new();
+    for c in string(value).chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '\'' => out += "&#39;",
+            '"' => out += "&#34;",
+            _ => out.push(c),
+        }
+    }
+    Value::from_safe_string(out)
+}
+
 pub fn center(state: &State, value: &Value, width: Option<usize>) -> Result<Value, Error> {
     justify(state, &string(value), "center", &[Value::from(width.unwrap_or(80))])
 }

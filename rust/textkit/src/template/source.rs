@@ -1,9 +1,8 @@
-//! Reads a template's source through the engine's own lexer.
+//! Brings a template's source into the form that the engine understands as Jinja2 does.
 
 use minijinja::machinery::{tokenize, Token};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::Error;
-use std::collections::HashSet;
 use std::ops::Range;
 
 /// The source as the engine can take it; every line stays where it is.
@@ -13,55 +12,41 @@ use std::ops::Range;
 /// - `{% for x in list if test %}` tests each item when its turn comes, so that the body can change the
 ///   outcome; the engine would test all of them first. Unless the body asks `loop` for counts, the test
 ///   moves into an `if` inside the loop.
+/// - A macro that sets `ns.x` but never reads `ns` would not see it: it is made to read it.
 pub fn adapted(source: &str, syntax: &SyntaxConfig) -> Result<String, Error> {
-    let mut edits: Vec<Edit> = Vec::new();
-    let mut open = OpenBlocks::default();
-    let mut tag = Tag::default();
+    let mut edits = Edits::default();
     for token in tokenize(source, false, syntax.clone()) {
         let (token, span) = token?;
-        let at = span.start_offset as usize..span.end_offset as usize;
-        match &token {
-            Token::BlockStart => tag = Tag { first: true, ..Tag::default() },
-            Token::BlockEnd => tag = Tag::default(),
-            Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => tag.depth += 1,
-            Token::ParenClose | Token::BracketClose | Token::BraceClose => tag.depth -= 1,
-            Token::Ident("generation") if tag.first => edits.push((at, "with")),
-            Token::Ident("endgeneration") if tag.first => edits.push((at, "endwith")),
-            Token::Ident(name) => open.word(name, &mut tag, at, &mut edits),
-            _ => {}
-        }
-        if !matches!(token, Token::BlockStart) {
-            tag.first = false;
-        }
+        edits.see(&token, span.start_offset as usize..span.end_offset as usize);
     }
-    edits.sort_by_key(|(at, _)| at.start);
-    let mut out = String::with_capacity(source.len());
-    let mut copied = 0;
-    for (at, replacement) in edits {
-        out += &source[copied..at.start];
-        out += replacement;
-        copied = at.end;
-    }
-    out += &source[copied..];
-    Ok(out)
+    Ok(edits.apply(source))
 }
 
-type Edit = (Range<usize>, &'static str);
+#[derive(Default)]
+struct Edits {
+    edits: Vec<(Range<usize>, String)>,
+    tag: Tag,
+    blocks: Vec<Block>,
+    /// Macros and calls that are open.
+    macros: usize,
+}
 
-/// The tag that is being read: whether its first word comes next, brackets that are open, `for`.
+/// The tag that is being read.
 #[derive(Default)]
 struct Tag {
+    /// Its first word comes next.
     first: bool,
+    /// Brackets that are open.
     depth: i32,
     is_for: bool,
+    /// Where `set` stands, and the name right after it.
+    set: Option<Range<usize>>,
+    set_name: Option<String>,
 }
 
-/// Blocks that `else` can belong to.
+/// An open `for` or `if`: `else` belongs to the innermost.
 #[derive(Default)]
-struct OpenBlocks(Vec<Open>);
-
-#[derive(Default)]
-struct Open {
+struct Block {
     is_for: bool,
     /// Where the `if` of a `for` stands.
     test: Option<Range<usize>>,
@@ -69,59 +54,89 @@ struct Open {
     counts: bool,
 }
 
-impl OpenBlocks {
-    fn word(&mut self, name: &str, tag: &mut Tag, at: Range<usize>, edits: &mut Vec<Edit>) {
-        match name {
-            "for" if tag.first => {
-                tag.is_for = true;
-                self.0.push(Open { is_for: true, ..Open::default() });
+impl Edits {
+    fn see(&mut self, token: &Token, at: Range<usize>) {
+        let set_name = self.tag.set_name.take();
+        match token {
+            Token::BlockStart => self.tag = Tag { first: true, ..Tag::default() },
+            Token::BlockEnd => self.tag = Tag::default(),
+            Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => self.tag.depth += 1,
+            Token::ParenClose | Token::BracketClose | Token::BraceClose => self.tag.depth -= 1,
+            Token::Ident(word) if std::mem::take(&mut self.tag.first) => self.first_word(word, at),
+            Token::Ident(word) => self.later_word(word, at),
+            Token::Dot => self.attribute_of(set_name),
+            _ => self.tag.set = None,
+        }
+    }
+
+    fn first_word(&mut self, word: &str, at: Range<usize>) {
+        match word {
+            "generation" => self.replace(at, "with"),
+            "endgeneration" => self.replace(at, "endwith"),
+            "macro" | "call" => self.macros += 1,
+            "endmacro" | "endcall" => self.macros = self.macros.saturating_sub(1),
+            "set" if self.macros > 0 => self.tag.set = Some(at),
+            "for" => {
+                self.tag.is_for = true;
+                self.blocks.push(Block { is_for: true, ..Block::default() });
             }
-            "if" if tag.first => self.0.push(Open::default()),
-            "endif" if tag.first => drop(self.0.pop()),
-            "endfor" if tag.first => self.close_for(at, edits),
-            "else" if tag.first => self.0.iter_mut().rev().take(1).for_each(|block| block.counts = true),
-            "if" if tag.is_for && tag.depth == 0 => {
-                self.0.iter_mut().rev().take(1).for_each(|block| block.test = Some(at.clone()));
-            }
-            "loop" | "recursive" => self.0.iter_mut().for_each(|block| block.counts = true),
+            "if" => self.blocks.push(Block::default()),
+            "endif" => drop(self.blocks.pop()),
+            "endfor" => self.close_for(at),
+            "else" => self.blocks.iter_mut().rev().take(1).for_each(|block| block.counts = true),
             _ => {}
         }
     }
 
-    fn close_for(&mut self, at: Range<usize>, edits: &mut Vec<Edit>) {
-        if let Some(Open { is_for: true, test: Some(test), counts: false }) = self.0.pop() {
-            edits.push((test, "%}{% if"));
-            edits.push((at, "endif %}{% endfor"));
+    fn later_word(&mut self, word: &str, at: Range<usize>) {
+        if self.tag.set.is_some() {
+            self.tag.set_name = Some(word.to_owned());
         }
-    }
-}
-
-/// The identifiers and strings of a template.
-pub struct Words {
-    words: HashSet<String>,
-    strings: Vec<String>,
-}
-
-impl Words {
-    pub fn of(source: &str, syntax: &SyntaxConfig) -> Self {
-        let mut words = HashSet::new();
-        let mut strings = Vec::new();
-        for (token, _) in tokenize(source, false, syntax.clone()).map_while(Result::ok) {
-            match token {
-                Token::Ident(name) => drop(words.insert(name.to_owned())),
-                Token::Str(text) => strings.push(text.to_owned()),
-                Token::String(text) => strings.push(text.into()),
-                _ => {}
+        match word {
+            "if" if self.tag.is_for && self.tag.depth == 0 => {
+                self.blocks.iter_mut().rev().take(1).for_each(|block| block.test = Some(at.clone()));
             }
+            // In the head of a loop it is the outer loop's.
+            "loop" | "recursive" if self.tag.is_for => {
+                self.blocks.iter_mut().for_each(|block| block.counts = true);
+            }
+            "loop" => {
+                let inner = self.blocks.iter_mut().rev().find(|block| block.is_for);
+                inner.into_iter().for_each(|block| block.counts = true);
+            }
+            _ => {}
         }
-        Words { words, strings }
     }
 
-    /// True for a variable, an attribute or a string (a role, say) of this name.
-    pub fn mention(&self, word: &str) -> bool {
-        let in_string =
-            |text: &String| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word);
-        self.words.contains(word) || self.strings.iter().any(in_string)
+    /// `{% set name.attribute = ... %}` inside a macro.
+    fn attribute_of(&mut self, name: Option<String>) {
+        if let (Some(name), Some(at)) = (name, self.tag.set.take()) {
+            self.replace(at, &format!("if {name} %}}{{% endif %}}{{% set"));
+        }
+    }
+
+    fn close_for(&mut self, at: Range<usize>) {
+        if let Some(Block { is_for: true, test: Some(test), counts: false }) = self.blocks.pop() {
+            self.replace(test, "%}{% if");
+            self.replace(at, "endif %}{% endfor");
+        }
+    }
+
+    fn replace(&mut self, at: Range<usize>, text: &str) {
+        self.edits.push((at, text.to_owned()));
+    }
+
+    fn apply(mut self, source: &str) -> String {
+        self.edits.sort_by_key(|(at, _)| at.start);
+        let mut out = String::with_capacity(source.len());
+        let mut copied = 0;
+        for (at, text) in self.edits {
+            out += &source[copied..at.start];
+            out += &text;
+            copied = at.end;
+        }
+        out += &source[copied..];
+        out
     }
 }
 
@@ -139,6 +154,14 @@ mod tests {
         assert_eq!(
             adapted("{% for x in y if x -%}{{ x }}{%- endfor %}"),
             "{% for x in y %}{% if x -%}{{ x }}{%- endif %}{% endfor %}"
+        );
+        assert_eq!(
+            adapted("{% for x in y if x %}{% for z in w %}{{ loop.index }}{% endfor %}{% endfor %}"),
+            "{% for x in y %}{% if x %}{% for z in w %}{{ loop.index }}{% endfor %}{% endif %}{% endfor %}"
+        );
+        assert_eq!(
+            adapted("{% macro m() %}{%- set ns.a = 1 -%}{% set b = 1 %}{% endmacro %}{% set ns.a = 1 %}"),
+            "{% macro m() %}{%- if ns %}{% endif %}{% set ns.a = 1 -%}{% set b = 1 %}{% endmacro %}{% set ns.a = 1 %}"
         );
         for unchanged in [
             "{% for x in y if x %}{{ loop.index }}{% endfor %}",
