@@ -1,6 +1,7 @@
 //! Hugging Face chat templates, byte for byte as `transformers` renders them.
 
 mod clock;
+mod filters;
 mod json;
 mod operators;
 mod program;
@@ -151,21 +152,9 @@ fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
-    environment.set_formatter(python::print);
     environment.set_unknown_method_callback(python::method);
     minijinja_contrib::add_to_environment(&mut environment);
-    environment.add_filter("tojson", json::tojson);
-    environment.add_filter("trim", python::trim);
-    environment.add_filter("string", python::string);
-    environment.add_filter("escape", python::escape);
-    environment.add_filter("e", python::escape);
-    environment.add_filter("center", python::center);
-    environment.add_filter("int", python::int);
-    environment.add_filter("float", python::float);
-    environment.add_filter("wordcount", python::word_count);
-    environment.add_test("iterable", python::is_iterable);
-    environment.add_test("sequence", python::is_sequence);
-    environment.add_test("callable", python::is_callable);
+    filters::install(&mut environment);
     environment.add_function("namespace", space::namespace);
     environment.add_function("raise_exception", raise_exception);
     environment

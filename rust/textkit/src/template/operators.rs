@@ -1,7 +1,7 @@
 //! The operators that program.rs takes out of the engine's hands.
 
 use minijinja::formatting::{format, FormatStyle};
-use minijinja::value::{Value, ValueKind};
+use minijinja::value::Value;
 use minijinja::{context, Environment, Error, ErrorKind, Expression, State};
 use std::sync::LazyLock;
 
@@ -34,18 +34,6 @@ pub fn remainder(left: &Value, right: &Value) -> Result<Value, Error> {
     }
     static REMAINDER: LazyLock<Expression<'static, 'static>> = LazyLock::new(|| expression("left % right"));
     REMAINDER.eval(context! { left, right })
-}
-
-/// What cannot be sliced gives nothing, as an item that is not there does.
-pub fn slice(value: &Value, start: &Value, stop: &Value, step: &Value) -> Result<Value, Error> {
-    if !matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable | ValueKind::Bytes) {
-        return match value.is_undefined() {
-            true => Err(Error::from(ErrorKind::UndefinedError)),
-            false => Ok(Value::UNDEFINED),
-        };
-    }
-    static SLICE: LazyLock<Expression<'static, 'static>> = LazyLock::new(|| expression("value[start:stop:step]"));
-    SLICE.eval(context! { value, start, stop, step })
 }
 
 /// Refuses formats that pad to more than 9999 characters, or to a width given beside.

@@ -46,7 +46,6 @@ impl Program {
     pub fn equip(&self, environment: &mut Environment) {
         environment.add_filter(SUM, operators::sum);
         environment.add_filter(REMAINDER, operators::remainder);
-        environment.add_filter(SLICE, operators::slice);
         for Setter { filter, variable, attribute } in &self.setters {
             let (variable, attribute) = (variable.clone(), attribute.clone());
             let set = move |state: &State, value: Value| space::set(state, &variable, &attribute, value);
@@ -131,22 +130,20 @@ const UNCACHED: u8 = u8::MAX;
 /// Filters that operators become; no template can write these names.
 const SUM: &str = "+";
 const REMAINDER: &str = "%";
-const SLICE: &str = "[:]";
 
 /// The engine's `list + list` is lazy and free of charge, so doubling a list forty times asks for all
-/// the memory there is; and its `%` does not format strings, and a slice of
-/// none is an error. They go through filters of our own.
+/// the memory there is; and its `%` does not format strings. Both go through
+/// filters of our own.
 fn redirect_operators(part: &mut Instructions<'static>) {
     let mut index = 0;
     while let Some(instruction) = part.get_mut(index) {
         let filter = match instruction {
-            Instruction::Add => Some((SUM, 2)),
-            Instruction::Rem => Some((REMAINDER, 2)),
-            Instruction::Slice => Some((SLICE, 4)),
+            Instruction::Add => Some(SUM),
+            Instruction::Rem => Some(REMAINDER),
             _ => None,
         };
-        if let Some((filter, operands)) = filter {
-            *instruction = Instruction::ApplyFilter(filter, Some(operands), UNCACHED);
+        if let Some(filter) = filter {
+            *instruction = Instruction::ApplyFilter(filter, Some(2), UNCACHED);
         }
         index += 1;
     }

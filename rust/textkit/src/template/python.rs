@@ -1,9 +1,8 @@
-//! Python's ways where templates can tell them from the engine's and minijinja-contrib's.
+//! Python's string and list methods where templates can tell them from minijinja-contrib's.
 
-use super::json::float_repr;
 use super::operators::bounded_widths;
-use minijinja::value::{from_args, Tuple, Value, ValueKind};
-use minijinja::{Error, ErrorKind, Output, State};
+use minijinja::value::{from_args, Kwargs, Tuple, Value, ValueKind};
+use minijinja::{Error, ErrorKind, State};
 use minijinja_contrib::pycompat;
 
 pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<Value, Error> {
@@ -17,103 +16,6 @@ pub fn method(state: &mut State, value: &Value, name: &str, args: &[Value]) -> R
         }
     }
     pycompat::unknown_method_callback(state, value, name, args)
-}
-
-/// What `{{ value }}` prints.
-pub fn print(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
-    match as_float(value) {
-        Some(float) => out.write_str(&float_repr(float)).map_err(Error::from),
-        None => minijinja::escape_formatter(out, state, value),
-    }
-}
-
-fn as_float(value: &Value) -> Option<f64> {
-    let is_float = value.kind() == ValueKind::Number && !value.is_integer();
-    is_float.then(|| f64::try_from(value.clone()).ok()).flatten()
-}
-
-/// Python's `str(value)`.
-pub fn string(value: &Value) -> String {
-    as_float(value).map_or_else(|| value.to_string(), float_repr)
-}
-
-/// The `trim` filter is `str.strip`, and takes any value.
-pub fn trim(value: &Value, chars: Option<&str>) -> String {
-    strip(&string(value), chars, true, true).to_owned()
-}
-
-/// A number as an integer; what is no number is the default.
-pub fn int(value: &Value, default: Option<Value>, base: Option<u32>) -> Value {
-    let default = || default.unwrap_or_else(|| Value::from(0));
-    let truncated = |float: f64| float.is_finite().then(|| Value::from(float.trunc() as i64));
-    match value.kind() {
-        ValueKind::Bool => Value::from(i64::from(value.is_true())),
-        ValueKind::Number if value.is_integer() => value.clone(),
-        ValueKind::Number => as_float(value).and_then(truncated).unwrap_or_else(default),
-        ValueKind::String => {
-            let text = value.as_str().unwrap_or_default().trim().replace('_', "");
-            let base = base.filter(|base| (2..=36).contains(base)).unwrap_or(10);
-            let whole = i128::from_str_radix(&text, base).ok().map(Value::from);
-            whole.or_else(|| text.parse().ok().and_then(truncated)).unwrap_or_else(default)
-        }
-        _ => default(),
-    }
-}
-
-pub fn float(value: &Value, default: Option<Value>) -> Value {
-    let number = match value.kind() {
-        ValueKind::String => value.as_str().unwrap_or_default().trim().replace('_', "").parse().ok(),
-        ValueKind::Number | ValueKind::Bool => f64::try_from(value.clone()).ok(),
-        _ => None,
-    };
-    number.map(Value::from).or(default).unwrap_or_else(|| Value::from(0.0))
-}
-
-/// Runs of letters, digits and underscores.
-pub fn word_count(text: &str) -> usize {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).count()
-}
-
-/// An undefined value can be iterated and has a length, none cannot and has not.
-pub fn is_iterable(value: &Value) -> bool {
-    use ValueKind::{Iterable, Map, Seq, String, Undefined};
-    matches!(value.kind(), String | Seq | Map | Iterable | Undefined)
-}
-
-pub fn is_sequence(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Undefined)
-}
-
-/// Functions are plain objects, as namespaces are; a macro shows itself only when printed.
-pub fn is_callable(value: &Value) -> bool {
-    match value.kind() {
-        ValueKind::Plain => !super::space::is_namespace(value),
-        ValueKind::Map => value.to_string().starts_with("<macro "),
-        _ => false,
-    }
-}
-
-/// MarkupSafe's own entities.
-pub fn escape(value: &Value) -> Value {
-    if value.is_safe() {
-        return value.clone();
-    }
-    let mut out = String::new();
-    for c in string(value).chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '\'' => out += "&#39;",
-            '"' => out += "&#34;",
-            _ => out.push(c),
-        }
-    }
-    Value::from_safe_string(out)
-}
-
-pub fn center(state: &State, value: &Value, width: Option<usize>) -> Result<Value, Error> {
-    justify(state, &string(value), "center", &[Value::from(width.unwrap_or(80))])
 }
 
 fn string_method(state: &State, text: &str, name: &str, args: &[Value]) -> Option<Result<Value, Error>> {
@@ -143,7 +45,7 @@ fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-fn strip<'a>(text: &'a str, chars: Option<&str>, left: bool, right: bool) -> &'a str {
+pub fn strip<'a>(text: &'a str, chars: Option<&str>, left: bool, right: bool) -> &'a str {
     let blank = |c: char| chars.map_or_else(|| is_space(c), |set| set.contains(c));
     let text = if left { text.trim_start_matches(blank) } else { text };
     if right {
@@ -178,7 +80,7 @@ fn require_separator(separator: &str) -> Result<(), Error> {
 }
 
 fn split(text: &str, from_left: bool, args: &[Value]) -> Result<Value, Error> {
-    let (separator, limit, options): (Option<&str>, Option<i64>, minijinja::value::Kwargs) = from_args(args)?;
+    let (separator, limit, options): (Option<&str>, Option<i64>, Kwargs) = from_args(args)?;
     let separator = options.get::<Option<&str>>("sep")?.or(separator);
     let limit = options.get::<Option<i64>>("maxsplit")?.or(limit);
     options.assert_all_used()?;
@@ -222,24 +124,29 @@ fn split_blanks(text: &str, from_left: bool, pieces: usize) -> Vec<&str> {
 }
 
 fn split_lines(text: &str, args: &[Value]) -> Result<Value, Error> {
-    let (keep_ends, options): (Option<bool>, minijinja::value::Kwargs) = from_args(args)?;
+    let (keep_ends, options): (Option<bool>, Kwargs) = from_args(args)?;
     let keep_ends = options.get::<Option<bool>>("keepends")?.or(keep_ends).unwrap_or(false);
     options.assert_all_used()?;
-    let is_end = |c: char| {
-        matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
-    };
+    Ok(lines_of(text, keep_ends).into_iter().map(Value::from).collect())
+}
+
+pub fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+pub fn lines_of(text: &str, keep_ends: bool) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (line, end) = match rest.find(is_end) {
+        let (line, end) = match rest.find(is_line_end) {
             Some(at) if rest[at..].starts_with("\r\n") => (at, 2),
             Some(at) => (at, rest[at..].chars().next().map_or(0, char::len_utf8)),
             None => (rest.len(), 0),
         };
-        lines.push(Value::from(&rest[..if keep_ends { line + end } else { line }]));
+        lines.push(&rest[..if keep_ends { line + end } else { line }]);
         rest = &rest[line + end..];
     }
-    Ok(Value::from(lines))
+    lines
 }
 
 fn title(text: &str) -> String {
@@ -267,7 +174,7 @@ fn swap_case(text: &str) -> String {
     text.chars().map(swap).collect()
 }
 
-fn justify(state: &State, text: &str, name: &str, args: &[Value]) -> Result<Value, Error> {
+pub fn justify(state: &State, text: &str, name: &str, args: &[Value]) -> Result<Value, Error> {
     let (width, fill): (usize, Option<char>) = from_args(args)?;
     let missing = width.saturating_sub(text.chars().count());
     state.consume_fuel((missing / 16) as u64)?;
