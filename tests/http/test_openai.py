@@ -138,18 +138,22 @@ def test_a_killed_front_leaves_nothing_behind(tmp_path):
     assert eventually(lambda: not made & folders(), 5)
 
 
-def test_a_killed_worker_comes_back(real, client):
+def test_a_killed_worker_under_load_is_told_to_all_and_comes_back(real, client):
     before = real.worker()
     body = json.dumps({"messages": QUESTION, "ignore_eos": True, "max_tokens": 4000, "stream": True})
-    stream = real.raw()
-    stream.send(post_head("/v1/chat/completions", len(body)) + body)
-    stream.read_until(b"data: ")
+    streams = [real.raw() for _ in range(16)]
+    for stream in streams:
+        stream.send(post_head("/v1/chat/completions", len(body)) + body)
+    for stream in streams:
+        stream.read_until(b"data: ")
     os.kill(before["pid"], signal.SIGKILL)
-    text = stream.read_until(b"0\r\n\r\n").decode()
-    assert '"error"' in text and "[DONE]" not in text
+    for stream in streams:
+        text = stream.read_until(b"0\r\n\r\n").decode()
+        assert '"error"' in text and "[DONE]" not in text
     with pytest.raises(openai.APIStatusError) as gone:
         ask(client)
     assert gone.value.status_code == 503 and int(gone.value.response.headers["retry-after"]) >= 1
     real.wait_until_ready()
     assert real.worker()["pid"] != before["pid"]
     assert ask(client).choices[0].message.content == ANSWER
+    assert waiting_or_running(real) == 0
