@@ -203,7 +203,7 @@ TEST(ServerAnswers, ASlowReaderFillsTheQueueAndDrainsIt) {
 
 TEST(ServerAnswers, AReaderWithoutProgressIsCutAfterTheTimeout) {
   Limits limits;
-  limits.write_timeout = std::chrono::seconds(1);
+  limits.write_timeout = std::chrono::seconds(2);
   Held held;
   TestServer server(held.handler(), limits);
   RawClient client(server.port(), 4096);

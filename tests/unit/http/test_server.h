@@ -34,7 +34,8 @@ inline void echo(Request request, std::shared_ptr<Exchange> exchange) {
 }
 
 inline bool eventually(const std::function<bool()>& condition, int timeout_ms = 5000) {
-  for (int waited = 0; waited < timeout_ms; waited += 2) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  while (std::chrono::steady_clock::now() < until) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
