@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/json.h"
+#include "api/reasoning.h"
 #include "base/errors.h"
 #include "core/output.h"
 
@@ -32,6 +33,7 @@ struct AnswerInfo {
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage = false;
+  Reasoning reasoning = Reasoning::kNone;
   bool logprobs = false;
   bool token_ids = false;  // return_token_ids: choices carry the ids of their tokens
   std::vector<std::string> warnings;

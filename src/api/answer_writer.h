@@ -29,6 +29,8 @@ class BaseWriter : public AnswerWriter {
   // For return_token_ids: the ids of a piece go into the last chunk that it made, or are collected.
   void add_token_ids(int index, const core::ChoiceOutput& piece, json::array& chunks);
 
+  void add_reasoning_tokens(std::size_t count) { usage_.add_reasoning_tokens(count); }
+
   const AnswerInfo& info() const { return info_; }
   int choice_count() const { return info_.prompts * info_.n; }
 

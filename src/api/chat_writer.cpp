@@ -11,10 +11,13 @@ class ChatWriter final : public BaseWriter {
  public:
   explicit ChatWriter(AnswerInfo info)
       : BaseWriter(std::move(info), "chat.completion", "chat.completion.chunk"),
-        choices_(choice_count()) {}
+        choices_(choice_count(), Choice(this->info().reasoning)) {}
 
  private:
   struct Choice {
+    explicit Choice(Reasoning reasoning) : splitter(reasoning) {}
+    ReasoningSplitter splitter;
+    std::string thought;
     bool begun = false;  // its role has been sent
     std::string text;
     json::array logprobs;
@@ -27,8 +30,16 @@ class ChatWriter final : public BaseWriter {
     Choice& choice = choices_[index];
     json::array logprobs;
     if (info().logprobs) logprobs = chat_logprobs(piece.logprobs, info().token_bytes);
+    if (choice.splitter.inside()) add_reasoning_tokens(piece.tokens.size());
+    ReasoningSplitter::Piece text = choice.splitter.push(piece.text);
+    if (piece.finish) {
+      const ReasoningSplitter::Piece rest = choice.splitter.finish();
+      text.reasoning += rest.reasoning;
+      text.content += rest.content;
+    }
     if (!info().stream) {
-      choice.text += piece.text;
+      choice.thought += text.reasoning;
+      choice.text += text.content;
       for (json::value& entry : logprobs) choice.logprobs.push_back(std::move(entry));
       if (piece.finish) choice.finish = finish_word(piece.finish);
       return;
@@ -36,8 +47,11 @@ class ChatWriter final : public BaseWriter {
     if (!std::exchange(choice.begun, true)) {
       chunks.push_back(chunk(index, {{"role", "assistant"}, {"content", ""}}));
     }
-    if (!piece.text.empty() || !logprobs.empty()) {
-      json::object content = chunk(index, {{"content", piece.text}});
+    if (!text.reasoning.empty()) {
+      chunks.push_back(chunk(index, {{"reasoning_content", text.reasoning}}));
+    }
+    if (!text.content.empty() || !logprobs.empty()) {
+      json::object content = chunk(index, {{"content", text.content}});
       if (!logprobs.empty()) content["logprobs"] = logprobs_object(std::move(logprobs));
       chunks.push_back(std::move(content));
     }
@@ -49,8 +63,10 @@ class ChatWriter final : public BaseWriter {
 
   json::object whole_choice(int index) override {
     Choice& choice = choices_[index];
+    json::object message{{"role", "assistant"}, {"content", std::move(choice.text)}};
+    if (!choice.thought.empty()) message["reasoning_content"] = std::move(choice.thought);
     return {{"index", index},
-            {"message", {{"role", "assistant"}, {"content", std::move(choice.text)}}},
+            {"message", std::move(message)},
             {"logprobs", info().logprobs ? json::value(logprobs_object(std::move(choice.logprobs)))
                                          : json::value(nullptr)},
             {"finish_reason", choice.finish}};

@@ -33,7 +33,7 @@ json::object UsageSum::usage() const {
           {"total_tokens", sum.prompt_tokens + sum.completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", sum.cached_tokens}}},
           {"completion_tokens_details",
-           {{"reasoning_tokens", 0},
+           {{"reasoning_tokens", reasoning_tokens_},
             {"accepted_prediction_tokens", sum.accepted_prediction_tokens},
             {"rejected_prediction_tokens", sum.rejected_prediction_tokens}}}};
 }

@@ -13,6 +13,7 @@ class UsageSum {
   explicit UsageSum(int prompts) : parts_(prompts) {}
 
   void set(int prompt, const core::RequestOutput& output);
+  void add_reasoning_tokens(std::size_t count) { reasoning_tokens_ += count; }
   json::object usage() const;    // OpenAI's object
   json::object timings() const;  // seconds and rates; null where nothing was measured
 
@@ -22,6 +23,7 @@ class UsageSum {
     core::Timings timings;
   };
   std::vector<Part> parts_;
+  std::size_t reasoning_tokens_ = 0;
 };
 
 }  // namespace bodega::api

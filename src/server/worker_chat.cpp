@@ -11,9 +11,11 @@ void handle_chat(WorkerState& state, WorkerModel& model, const http::Request& ht
   api::ChatRequest request = api::parse_chat(http_request.body, limits_of(state, model));
   settle_seed(request.common);
   std::vector<core::Request> requests;
-  requests.push_back(make_request(model, request.common, chat_tokens(model, request)));
+  ChatPrompt prompt = chat_prompt(model, request);
+  requests.push_back(make_request(model, request.common, std::move(prompt.tokens)));
 
   api::AnswerInfo info = describe_answer(model, request.common, "chatcmpl");
+  info.reasoning = prompt.reasoning;
   std::string id = info.id;
   launch(state, model, exchange,
          {http_request, request.common, std::move(id), api::make_chat_writer(std::move(info)),

@@ -24,11 +24,23 @@ std::string render(const WorkerModel& model, const api::ChatRequest& request,
   return rendered;
 }
 
+// A template that speaks of the tag belongs to a model that thinks; one that writes the
+// opening tag at the very end has begun the block itself.
+api::Reasoning reasoning_of(const WorkerModel& model, const api::ChatRequest& request,
+                            const std::string& rendered) {
+  if (!model.template_mentions("think")) return api::Reasoning::kNone;
+  if (!request.add_generation_prompt) return api::Reasoning::kNone;  // the answer goes on in a text
+  const std::size_t last = rendered.find_last_not_of(" \t\r\n");
+  const std::string_view end = std::string_view(rendered).substr(0, last + 1);
+  return end.ends_with("<think>") ? api::Reasoning::kOpen : api::Reasoning::kMayOpen;
+}
+
 }  // namespace
 
-std::vector<core::TokenId> chat_tokens(const WorkerModel& model, const api::ChatRequest& request) {
-  return model.encode_rendered(
-      render(model, request, [&model](std::string_view text) { return model.guard(text); }));
+ChatPrompt chat_prompt(const WorkerModel& model, const api::ChatRequest& request) {
+  const std::string rendered =
+      render(model, request, [&model](std::string_view text) { return model.guard(text); });
+  return {model.encode_rendered(rendered), reasoning_of(model, request, rendered)};
 }
 
 std::string chat_text(const WorkerModel& model, const api::ChatRequest& request) {

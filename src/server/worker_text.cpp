@@ -42,7 +42,7 @@ TokenizeRequest read_tokenize(const WorkerState& state, const WorkerModel& model
     request.spelt = fields.boolean("return_token_strs").value_or(false);
     chat.erase("return_token_strs");
     const api::ChatRequest parsed = api::parse_apply_template(api::to_text(chat), limits);
-    request.tokens = chat_tokens(model, parsed);
+    request.tokens = chat_prompt(model, parsed).tokens;
     request.warnings = parsed.common.warnings;
     return request;
   }
@@ -93,7 +93,7 @@ void handle_detokenize(WorkerState& state, WorkerModel& model, const http::Reque
 void handle_apply_template(WorkerState& state, WorkerModel& model, const http::Request& request,
                            const ExchangePtr& exchange) {
   const api::ChatRequest chat = api::parse_apply_template(request.body, limits_of(state, model));
-  const std::vector<core::TokenId> tokens = chat_tokens(model, chat);
+  const std::vector<core::TokenId> tokens = chat_prompt(model, chat).tokens;
   json::object answer{{"prompt", chat_text(model, chat)},
                       {"tokens", json::array(tokens.begin(), tokens.end())},
                       {"count", tokens.size()}};

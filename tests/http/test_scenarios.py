@@ -11,7 +11,7 @@ FOLDER = ROOT / "tests/scenario"
 CHAT = "/v1/chat/completions"
 STREAMABLE = (CHAT, "/chat/completions", "/v1/completions")
 KNOWN = {
-    "status", "error", "content", "finish", "usage", "fields", "contains", "lacks", "deltas",
+    "status", "error", "content", "reasoning", "finish", "usage", "fields", "contains", "lacks", "deltas",
     "usage_chunks", "stream_error", "logprobs",
 }  # fmt: skip
 PLAIN_QUESTION = {
@@ -80,14 +80,16 @@ class Answer:
 
     def __init__(self, text):
         self.text = text
-        self.content, self.finish, self.logprobs = {}, {}, {}
+        self.content, self.reasoning, self.finish, self.logprobs = {}, {}, {}, {}
         self.usage = self.error = None
         self.deltas = []
         self.usage_chunks = 0
 
-    def add(self, choice, piece):
+    def add(self, choice):
         index = choice["index"]
-        self.content[index] = self.content.get(index, "") + (piece or "")
+        said = choice.get("message") or choice.get("delta") or {"content": choice.get("text")}
+        self.content[index] = self.content.get(index, "") + (said.get("content") or "")
+        self.reasoning[index] = self.reasoning.get(index, "") + (said.get("reasoning_content") or "")
         self.finish[index] = choice["finish_reason"] or self.finish.get(index)
         if choice.get("logprobs"):
             entries = choice["logprobs"].get("content") or choice["logprobs"].get("token_logprobs") or []
@@ -98,7 +100,7 @@ def read_whole(response):
     answer = Answer(response.text)
     body = strict_json(response.text)
     for choice in body["choices"]:
-        answer.add(choice, choice["message"]["content"] if "message" in choice else choice["text"])
+        answer.add(choice)
     answer.usage = body["usage"]
     assert "timings" in body
     return answer
@@ -125,10 +127,9 @@ def read_stream(response):
         answer.usage_chunks += chunk["choices"] == []
         answer.usage = chunk.get("usage") or answer.usage
         for choice in chunk["choices"]:
-            delta = choice.get("delta")
-            if delta is not None:
-                answer.deltas.append(delta)
-            answer.add(choice, choice.get("text") if delta is None else delta.get("content"))
+            if "delta" in choice:
+                answer.deltas.append(choice["delta"])
+            answer.add(choice)
     check_form(payloads, objects, answer)
     return answer
 
@@ -178,6 +179,8 @@ def check_answer(answer, expect):
     finish = [answer.finish[index] for index in sorted(answer.finish)]
     if "content" in expect:
         assert content == expect["content"]
+    if "reasoning" in expect:
+        assert [answer.reasoning[index] for index in sorted(answer.reasoning)] == expect["reasoning"]
     if "finish" in expect:
         assert finish == expect["finish"]
     for name, value in expect.get("usage", {}).items():
