@@ -300,23 +300,13 @@ void linear_bits(const PackedView& w, int tile0, int tile1, const QuantizedRows&
   }
   for (int t = 0; t < (tile1 < 0 ? 1 : 2); ++t) {
     float* to = out + t * V::kWidth;
-    switch (rows) {
-      case 1:
-        linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, rows, to);
-        break;
-      case 2:
-        linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, rows, to);
-        break;
-      case 3:
-        linear_direct<V, Bits, Symmetric, 3>(w, tiles[t], x, rows, to);
-        break;
-      case 4:
-        linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, rows, to);
-        break;
-      default:
-        if constexpr (V::kDirectRows > 4) {
-          linear_direct<V, Bits, Symmetric, kRowBlock>(w, tiles[t], x, rows, to);
-        }
+    if (x.interleave == 1) linear_direct<V, Bits, Symmetric, 1>(w, tiles[t], x, rows, to);
+    if (x.interleave == 2) linear_direct<V, Bits, Symmetric, 2>(w, tiles[t], x, rows, to);
+    if (x.interleave == 4) linear_direct<V, Bits, Symmetric, 4>(w, tiles[t], x, rows, to);
+    if constexpr (V::kDirectRows > 4) {
+      if (x.interleave == kRowBlock) {
+        linear_direct<V, Bits, Symmetric, kRowBlock>(w, tiles[t], x, rows, to);
+      }
     }
   }
 }

@@ -48,10 +48,14 @@ struct QuantizedRows {
 };
 
 inline constexpr int kRowBlock = 8;
-// Few rows take the direct path, which wants them without gaps.
-constexpr int interleave_of(int rows) { return rows <= 4 ? rows : kRowBlock; }
+// Few rows take a path of their own, whose blocks are no wider than they need.
+constexpr int interleave_of(int rows) {
+  if (rows <= 2) return rows;
+  return rows <= 4 ? 4 : kRowBlock;
+}
 constexpr int padded_rows(int rows) {
-  return rows <= 4 ? rows : (rows + kRowBlock - 1) / kRowBlock * kRowBlock;
+  const int block = interleave_of(rows);
+  return (rows + block - 1) / block * block;
 }
 
 // The keys and values of one kv head of one layer of one sequence.
