@@ -83,15 +83,21 @@ impl ChatTemplate {
                 runaways.fetch_sub(1, Ordering::Relaxed);
             }
         };
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("chat-template".into())
             .stack_size(STACK_BYTES)
             .spawn(work)
             .map_err(|e| Error::internal(format!("no thread for the chat template: {e}")))?;
-        receiver.recv_timeout(self.max_time).unwrap_or_else(|_| {
-            self.runaways.fetch_add(1, Ordering::Relaxed);
-            Err(self.out_of_time())
-        })
+        match receiver.recv_timeout(self.max_time) {
+            Ok(result) => {
+                let _ = thread.join(); // it has nothing left to do
+                result
+            }
+            Err(_) => {
+                self.runaways.fetch_add(1, Ordering::Relaxed);
+                Err(self.out_of_time())
+            }
+        }
     }
 
     fn out_of_time(&self) -> Error {
