@@ -27,7 +27,7 @@ const std::vector<Field<ModelOptions>>& fields<ModelOptions>() {
       {"cb_enable_prefix_cache", &M::cb_enable_prefix_cache, "Reuse the KV of shared prefixes"},
       {"kv_mode", &M::kv_mode, "How KV is kept", 0, 0, "exact"},
       {"memory_budget", &M::memory_budget, "Bytes for weights and KV, such as 6GiB; 0 = automatic"},
-      {"cpu_precision", &M::cpu_precision, "Activations on the CPU", 0, 0, "exact,fast"},
+      {"cpu_precision", &M::cpu_precision, "Activations on the CPU", 0, 0, "exact"},
       {"threads", &M::threads, "CPU threads, 0 = automatic", 0, 1024},
       {"log_requests", &M::log_requests,
        "Append every request and its output ids to this file, for replay"},

@@ -1,5 +1,6 @@
 #include "server/worker_engine_model.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <fstream>
 #include <iterator>
@@ -8,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/errors.h"
+#include "base/hash.h"
 #include "engine/load.h"
+#include "registry/process.h"
 #include "server/default_model.h"
 #include "server/worker_script.h"
 
@@ -25,24 +28,62 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+// Known options that the scheduler has no use for yet: refused by name, unless they say nothing.
+void refuse_unused(const ModelOptions& options) {
+  const ModelOptions defaults;
+  const auto refuse = [](int value, int usual, const char* name) {
+    if (value == usual) return;
+    throw Error(ErrorKind::kConfig,
+                std::string(name) +
+                    " is not supported yet: bound a step with cb_max_num_seqs and "
+                    "cb_chunked_prefill_tokens.",
+                name);
+  };
+  refuse(options.cb_prefill_batch_size, defaults.cb_prefill_batch_size, "cb_prefill_batch_size");
+  refuse(options.cb_completion_batch_size, defaults.cb_completion_batch_size,
+         "cb_completion_batch_size");
+}
+
+engine::EngineConfig engine_config(const ModelOptions& options) {
+  engine::EngineConfig config;
+  config.max_sequences =
+      options.max_concurrency > 0 ? options.max_concurrency : options.cb_max_num_seqs;
+  config.max_waiting = options.queue_size;
+  config.queue_timeout_s = options.queue_timeout;
+  config.prefix_cache = options.cb_enable_prefix_cache;
+  config.sampling_threads = options.threads;
+  config.max_step_tokens = options.cb_chunked_prefill_tokens > 0
+                               ? std::min(config.max_step_tokens, options.cb_chunked_prefill_tokens)
+                               : std::max(config.max_step_tokens, options.context_length);
+  return config;
+}
+
 engine::LoadOptions load_options(const ModelOptions& options) {
+  refuse_unused(options);
   engine::LoadOptions load;
   load.path = options.model_path.empty() ? default_model_path() : options.model_path;
-  if (!options.chat_template_file.empty())
+  if (!options.chat_template_file.empty()) {
     load.chat_template = read_text(options.chat_template_file);
+  }
   load.context_length = options.context_length;
   load.memory_bytes = static_cast<std::int64_t>(options.memory_budget);
   load.threads = options.threads;
-  load.engine.max_sequences =
-      options.max_concurrency > 0 ? options.max_concurrency : options.cb_max_num_seqs;
-  load.engine.max_waiting = options.queue_size;
-  load.engine.queue_timeout_s = options.queue_timeout;
-  load.engine.prefix_cache = options.cb_enable_prefix_cache;
-  if (options.cb_chunked_prefill_tokens > 0) {
-    load.engine.max_step_tokens =
-        std::min(load.engine.max_step_tokens, options.cb_chunked_prefill_tokens);
-  }
+  load.engine = engine_config(options);
   return load;
+}
+
+// The kernels are in the program: another build may add up in another order, so its answers have
+// another fingerprint.
+std::string fingerprint_of(const engine::LoadedModel& loaded) {
+  Hasher128 hasher;
+  hasher.add(std::string_view(loaded.fingerprint));
+  std::ifstream program(registry::own_program(), std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (program.read(buffer.data(), static_cast<std::streamsize>(buffer.size())),
+         program.gcount() > 0) {
+    hasher.add(std::string_view(buffer.data(), static_cast<std::size_t>(program.gcount())));
+  }
+  return "fp_" + to_hex(hasher.finish()).substr(0, 16);
 }
 
 class EngineModel final : public WorkerModel {
@@ -51,7 +92,7 @@ class EngineModel final : public WorkerModel {
       : loaded_(engine::load_model(load_options(options))) {
     facts_.id = options.model_id;
     facts_.path = options.model_path;
-    facts_.fingerprint = loaded_.fingerprint;
+    facts_.fingerprint = fingerprint_of(loaded_);
     facts_.created_unix_s = unix_seconds();
     facts_.context_length = loaded_.context_length;
     facts_.vocab_size = loaded_.config.vocab_size;
