@@ -74,12 +74,15 @@ ChatRequest parse_apply_template(std::string_view body, const ModelLimits& limit
   return request;
 }
 
-json::object template_context(const ChatRequest& request, json::array messages) {
+json::object template_context(const ChatRequest& request, json::array messages,
+                              const Guard& guard) {
   json::object context;
   context["messages"] = std::move(messages);
   context["add_generation_prompt"] = request.add_generation_prompt;
   if (request.reasoning_effort) context["reasoning_effort"] = *request.reasoning_effort;
-  for (const auto& member : request.template_kwargs) context[member.key()] = member.value();
+  json::object kwargs = request.template_kwargs;
+  if (guard) guard_values(kwargs, guard);  // a template may print them
+  for (auto& member : kwargs) context[member.key()] = std::move(member.value());
   return context;
 }
 

@@ -26,6 +26,7 @@ ChatRequest parse_chat(std::string_view body, const ModelLimits& limits);
 ChatRequest parse_apply_template(std::string_view body, const ModelLimits& limits);
 
 // What the template is rendered with: {messages, add_generation_prompt, ...template_kwargs}.
-json::object template_context(const ChatRequest& request, json::array messages);
+json::object template_context(const ChatRequest& request, json::array messages,
+                              const Guard& guard = {});
 
 }  // namespace bodega::api

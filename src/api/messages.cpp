@@ -163,6 +163,10 @@ void rename_developer_role(json::array& messages) {
   }
 }
 
+void guard_values(json::object& kwargs, const Guard& guard) {
+  for (auto& member : kwargs) guard_value(member.value(), guard);
+}
+
 void guard_strings(json::array& messages, const Guard& guard) {
   for (json::value& value : messages) {
     json::object& message = value.as_object();

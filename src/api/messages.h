@@ -23,6 +23,8 @@ void rename_developer_role(json::array& messages);
 // roles and types) by what `guard` makes of it.
 using Guard = std::function<std::string(std::string_view)>;
 void guard_strings(json::array& messages, const Guard& guard);
+// The same for every value of chat_template_kwargs.
+void guard_values(json::object& kwargs, const Guard& guard);
 
 // For continue_final_message: `mark(messages)` puts a mark that occurs nowhere else at the end of
 // the last message and returns it; cut_at_mark returns the rendered text up to it. Both throw

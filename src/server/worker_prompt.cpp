@@ -18,7 +18,7 @@ std::string render(const WorkerModel& model, const api::ChatRequest& request,
   if (guard) api::guard_strings(messages, guard);
   std::string mark;
   if (request.continue_final_message) mark = api::mark_final_message(messages);
-  const json::object context = api::template_context(request, std::move(messages));
+  const json::object context = api::template_context(request, std::move(messages), guard);
   std::string rendered = model.render(api::to_text(context));
   if (!mark.empty()) return api::cut_at_mark(std::move(rendered), mark);
   return rendered;

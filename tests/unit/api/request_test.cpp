@@ -178,6 +178,14 @@ TEST(TemplateContext, CarriesKwargsAndEffort) {
       R"({"messages":[],"add_generation_prompt":false,"reasoning_effort":"low","enable_thinking":false})");
 }
 
+TEST(TemplateContext, GuardsWhatATemplateMayPrint) {
+  const ChatRequest request =
+      parse_chat(chat_body(R"("chat_template_kwargs":{"date":"x","list":["y",1]})"), small_model());
+  const Guard guard = [](std::string_view text) { return "<" + std::string(text) + ">"; };
+  EXPECT_THAT(to_text(template_context(request, {}, guard)),
+              HasSubstr(R"("date":"<x>","list":["<y>",1])"));
+}
+
 class RefusedCompletion : public testing::TestWithParam<Refusal> {};
 TEST_P(RefusedCompletion, NamesTheField) {
   EXPECT_EQ(refused_param([] { parse_completion("{" + GetParam().members + "}", small_model()); }),
