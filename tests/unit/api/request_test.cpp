@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -181,7 +182,7 @@ TEST(TemplateContext, CarriesKwargsAndEffort) {
 TEST(TemplateContext, GuardsWhatATemplateMayPrint) {
   const ChatRequest request =
       parse_chat(chat_body(R"("chat_template_kwargs":{"date":"x","list":["y",1]})"), small_model());
-  const Guard guard = [](std::string_view text) { return "<" + std::string(text) + ">"; };
+  const Guard guard = [](std::string_view text) { return fmt::format("<{}>", text); };
   EXPECT_THAT(to_text(template_context(request, {}, guard)),
               HasSubstr(R"("date":"<x>","list":["<y>",1])"));
 }
