@@ -58,8 +58,14 @@ class FakeExchange : public http::Exchange {
     return wait_for([this, count] { return writes_.size() >= count; });
   }
 
-  bool ended() const { return ended_; }
-  bool begun() const { return begun_; }
+  bool ended() const {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
+  bool begun() const {
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
   int status() const { return response_.status; }
   const std::string& body() const { return response_.body; }
   std::string header(const std::string& name) const {
@@ -112,6 +118,7 @@ class FakeModel : public WorkerModel {
   bool template_mentions(std::string_view) const override { return false; }
 
   core::RequestId submit(core::Request request, engine::OutputSink sink) override {
+    const std::lock_guard lock(mutex_);  // handlers run on several threads
     if (static_cast<int>(requests.size()) == refuse_from) {
       Error error(ErrorKind::kQueueFull, "The queue is full.");
       error.retry_after_s = 3;
@@ -138,6 +145,7 @@ class FakeModel : public WorkerModel {
   engine::EngineStats given_stats;
 
  private:
+  std::mutex mutex_;
   ModelFacts facts_;
 };
 
