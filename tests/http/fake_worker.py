@@ -13,6 +13,7 @@ told, and does what a request's "prompt" says:
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -36,6 +37,9 @@ OPTIONS, OTHER_ARGUMENTS = parse_arguments()
 
 def end_with_the_front():
     os.read(OPTIONS.lifeline_fd, 1)
+    with contextlib.suppress(OSError):  # the folder goes with the last of the front's workers
+        os.unlink(OPTIONS.socket_path)
+        os.rmdir(os.path.dirname(OPTIONS.socket_path))
     os._exit(0)
 
 

@@ -141,7 +141,8 @@ def test_deaths_in_a_row_are_waited_out_longer_each_time(start):
         began = time.monotonic()
         server.wait_until_ready()
         gaps.append(time.monotonic() - began)
-    assert gaps[0] < gaps[1] < gaps[2]
+    for gap, wait in zip(gaps, [0.25, 0.5, 1.0]):  # and the time to load
+        assert gap >= wait
 
 
 def test_no_worker_survives_its_front(start):
