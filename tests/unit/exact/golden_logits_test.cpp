@@ -58,8 +58,9 @@ TEST_P(GoldenLogits, MatchMlxLm) {
         size += std::pow(double{want[row][i]}, 2);
       }
     }
-    // Keys and values are kept in fp16 here and in fp32 there.
-    EXPECT_LT(std::sqrt(difference / size), 1e-3);
+    // Keys and values are kept in fp16 here and in fp32 there; on a GPU 16-bit weights round inputs
+    // too.
+    EXPECT_LT(std::sqrt(difference / size), on_gpu() ? 5e-3 : 1e-3);
   }
 }
 

@@ -17,11 +17,8 @@ ModelDriver::ModelDriver(const std::string& path, Options options)
   executor.threads = options.threads;
   executor.reference = options.reference;
   executor.kv_bytes = plan.kv_groups.front().block_bytes() * kBlocks * kMaxSequences;
-  // BODEGA_TEST_DEVICE=gpu runs the same tests on MLX's GPU device, through the twins.
-  const char* device = std::getenv("BODEGA_TEST_DEVICE");
-  const bool gpu = device != nullptr && std::string(device) == "gpu";
   runner_ = std::make_unique<engine::ModelRunner>(
-      std::move(plan), gpu ? mlx::core::Device::gpu : mlx::core::Device::cpu, executor);
+      std::move(plan), on_gpu() ? mlx::core::Device::gpu : mlx::core::Device::cpu, executor);
 }
 
 std::vector<std::vector<float>> ModelDriver::step(const std::vector<Piece>& pieces) {
@@ -61,6 +58,11 @@ std::vector<std::vector<float>> ModelDriver::whole(const std::vector<int>& token
     for (auto& row : step({piece})) rows.push_back(std::move(row));
   }
   return rows;
+}
+
+bool on_gpu() {
+  const char* device = std::getenv("BODEGA_TEST_DEVICE");
+  return device != nullptr && std::string(device) == "gpu";
 }
 
 std::vector<const char*> available_isas() {

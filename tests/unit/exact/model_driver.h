@@ -60,6 +60,8 @@ class ScopedIsa {
 };
 
 std::vector<const char*> available_isas();
+// BODEGA_TEST_DEVICE=gpu runs the same tests on MLX's GPU device, through the twins.
+bool on_gpu();
 std::string golden_path(const std::string& name);
 
 }  // namespace bodega::test
