@@ -5,12 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/batch.h"
 #include "ops/records.h"
 #include "ops/weight_source.h"
 
 namespace bodega::ops {
 
-inline constexpr int kBlockTokens = 16;  // tokens in a KV block
+using core::kBlockTokens;  // the cache and the kernels must mean the same block
 
 // One KV block holds kBlockTokens tokens of all layers of a group, contiguous:
 // [layers, 2 (k, v), kv_heads, kBlockTokens, head_dim] in fp16.

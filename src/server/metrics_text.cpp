@@ -43,8 +43,9 @@ void add_text(std::vector<Family>& families, std::string_view text) {
   }
 }
 
-// A label's value, as the text format wants it.
-std::string escaped(const std::string& text) {
+}  // namespace
+
+std::string escape_label(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\\' || c == '"') out += '\\';
@@ -56,8 +57,6 @@ std::string escaped(const std::string& text) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string merge_metrics(const std::vector<std::string>& texts) {
   std::vector<Family> families;
@@ -75,7 +74,7 @@ std::string front_metrics(const std::vector<WorkerReport>& reports) {
       "# HELP bodega_worker_restarts_total Times the worker died and was started again.\n"
       "# TYPE bodega_worker_restarts_total counter\n";
   for (const WorkerReport& report : reports) {
-    const std::string label = "{model=\"" + escaped(report.id) + "\"} ";
+    const std::string label = "{model=\"" + escape_label(report.id) + "\"} ";
     up += "bodega_worker_up" + label + (report.status == 200 ? "1\n" : "0\n");
     restarts += "bodega_worker_restarts_total" + label + std::to_string(report.restarts) + "\n";
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/worker_reports.h"
@@ -13,5 +14,8 @@ std::string merge_metrics(const std::vector<std::string>& texts);
 
 // What only the front knows: which workers are up, and how often each was restarted.
 std::string front_metrics(const std::vector<WorkerReport>& reports);
+
+// A label's value, as the text format wants it.
+std::string escape_label(std::string_view text);
 
 }  // namespace bodega::server

@@ -5,6 +5,8 @@
 #include <array>
 #include <iterator>
 
+#include "server/metrics_text.h"
+
 namespace bodega::server {
 namespace {
 
@@ -44,19 +46,6 @@ constexpr auto kMetrics = std::to_array<Metric>({
      read<&EngineStats::predicted_wait_s>},
     {"bodega_engine_alive", "gauge", "1 while the engine's loop runs.", read<&EngineStats::alive>},
 });
-
-std::string escape_label(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 }  // namespace
 

@@ -14,7 +14,7 @@ constexpr float kMinusInfinity = -3.0e38F;
 // Keys or values of `count` tokens from `begin` on, in fp32: out is [count, head_dim].
 template <class V>
 void load_tile(const KvView& kv, std::int64_t head_offset, int begin, int count, float* out) {
-  constexpr int kBlock = 16;
+  constexpr int kBlock = core::kBlockTokens;
   for (int t = 0; t < count; ++t) {
     const core::BlockRef ref = kv.blocks[(begin + t) / kBlock];
     const std::uint16_t* in = kv.slabs[ref.slab] + ref.offset * kv.block_elements + head_offset +
