@@ -37,17 +37,18 @@ class Pattern : public WeightSource {
   }
 };
 
-void linear(benchmark::State& state, const Kernels& kernels, int bits) {
+void linear(benchmark::State& state, const Kernels& kernels, int bits, bool fast) {
   const int rows = static_cast<int>(state.range(0));
   constexpr int kCols = 1536;
   constexpr int kOutputs = 576 * 8;
   ThreadPool pool(1);
-  const PackedMatrix w(Pattern(bits, kOutputs, kCols), kernels.lanes, false, pool);
-  std::vector<std::int16_t> q(static_cast<std::size_t>(padded_rows(rows)) * kCols, 1);
-  std::vector<float> scale(q.size() / kGroup, 1.0F), sum(q.size() / kGroup, 1.0F);
-  std::vector<std::int32_t> isum(q.size() / kGroup, 1);
-  const QuantizedRows x{q.data(),    scale.data(), sum.data(),
-                        isum.data(), kCols,        interleave_of(rows)};
+  const PackedMatrix w(Pattern(bits, kOutputs, kCols), kernels, {.fast = fast}, pool);
+  const std::size_t groups = static_cast<std::size_t>(padded_rows(rows)) * kCols / kGroup;
+  std::vector<std::int32_t> q(groups * 16, 1);
+  std::vector<float> scale(groups, 1.0F), sum(groups, 1.0F);
+  std::vector<std::int32_t> isum(groups, 1);
+  const QuantizedRows x{q.data(), scale.data(),        sum.data(),          isum.data(),
+                        kCols,    interleave_of(rows), w.view().activations};
   std::vector<float> out(static_cast<std::size_t>(rows) * 2 * kernels.lanes);
   std::vector<Line> scratch(kScratchBytes / sizeof(Line));
   for (auto _ : state) {
@@ -98,11 +99,14 @@ int main(int argc, char** argv) {
   for (const char* isa : {"scalar", "avx2", "avx512"}) {
     const Kernels* kernels = find_kernels(isa);
     if (kernels == nullptr) continue;
-    for (int bits : {4, 8}) {
-      const std::string name = std::string("linear/") + isa + "/" + std::to_string(bits) + "bit";
-      auto* bench = benchmark::RegisterBenchmark(
-          name.c_str(), [=](benchmark::State& s) { linear(s, *kernels, bits); });
-      for (int rows : {1, 2, 4, 8, 32, 128}) bench->Arg(rows);
+    for (bool fast : {false, true}) {
+      for (int bits : {4, 8}) {
+        const std::string name =
+            std::string("linear/") + isa + "/" + std::to_string(bits) + (fast ? "bit_fast" : "bit");
+        auto* bench = benchmark::RegisterBenchmark(
+            name.c_str(), [=](benchmark::State& s) { linear(s, *kernels, bits, fast); });
+        for (int rows : {1, 2, 4, 8, 32, 128}) bench->Arg(rows);
+      }
     }
     auto* bench =
         benchmark::RegisterBenchmark((std::string("attention/") + isa).c_str(),

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ops/cpu/kernel_bodies.h"
+#include "ops/cpu/linear_bodies.h"
 
 // Attention over a paged cache. A row walks its keys in tiles of kAttentionTile at absolute
 // boundaries, so its sums do not depend on the other rows or on how the prompt was cut.
@@ -220,8 +220,9 @@ void finish(AttentionState& state, const float* sink, int head_dim, float* out) 
 template <class V>
 constexpr Kernels make_kernels(const char* name) {
   static_assert(sizeof(AttentionScratch) <= kScratchBytes && sizeof(Panel<V>) <= kScratchBytes);
-  return {name,      V::kWidth,  rms_norm<V>, quantize<V>, linear<V>, dense<V>,  glu<V>,
-          rotate<V>, to_half<V>, attend<V>,   fold<V>,     finish<V>, argmax<V>, soft_cap<V>};
+  return {name,      V::kWidth, activations<V>, rms_norm<V>, quantize<V>,
+          linear<V>, dense<V>,  glu<V>,         rotate<V>,   to_half<V>,
+          attend<V>, fold<V>,   finish<V>,      argmax<V>,   soft_cap<V>};
 }
 
 }  // namespace

@@ -153,8 +153,8 @@ bool CpuBackend::supports(const Record& record) const {
 }
 
 void CpuBackend::load(MatrixId id) {
-  matrices_[id] = std::make_unique<PackedMatrix>(*plan_.matrices[id].source, kernels_.lanes,
-                                                 pair_[id], threads_);
+  matrices_[id] = std::make_unique<PackedMatrix>(
+      *plan_.matrices[id].source, kernels_, PackedMatrix::Options{.pair = pair_[id]}, threads_);
 }
 
 void CpuBackend::read_rows(MatrixId id, int row, int count, float* values) const {

@@ -18,6 +18,17 @@ inline constexpr int kAttentionTile = 64;     // keys in one softmax tile, at ab
 inline constexpr int kAttentionSplit = 1024;  // keys in one independent piece of a long cache
 inline constexpr int kAttentionRows = 48;     // (token, head) pairs served by one read of the keys
 
+// How a row of activations meets a matrix's codes, and with it how those codes are packed: by pairs
+// or by quads of columns in a 32-bit lane.
+enum class Activations : std::uint8_t {
+  kInt16,    // pairs of int16
+  kSplit16,  // the same 16 bits as two signed bytes, x = 256 * high + low, quads of bytes
+  kInt8,     // quads of int8: the fast precision
+};
+constexpr int pack_of(Activations a) { return a == Activations::kInt16 ? 2 : 4; }
+// 32-bit words of a row's group of 32 activations.
+constexpr int words_of(Activations a) { return a == Activations::kInt8 ? 8 : 16; }
+
 // Storage of a packed matrix: tiles of `lanes` rows, each contiguous; see packed_matrix.h.
 enum class Storage : std::uint8_t { kAffine, kF32, kF16, kBF16 };
 
@@ -26,25 +37,28 @@ struct PackedView {
   std::size_t tile_bytes = 0;
   int cols = 0;
   Storage storage = Storage::kAffine;
+  Activations activations = Activations::kInt16;
   int bits = 0;
   int group_size = 0;
   bool symmetric = false;    // bias = -2^(bits-1) * scale everywhere, so it is not stored
   bool wide_scales = false;  // fp32 instead of fp16
 };
 
-// Rows of activations as int16 with one scale a group: x = scale * q. 16 bits keep the KL distance
-// to fp32 near 2e-7, where 8 bits change 2.7 % of the greedy tokens.
+// Rows of activations as integers with one scale a group: x = scale * q. 16 bits keep the KL
+// distance to fp32 near 2e-7, where 8 bits change 2.7 % of the greedy tokens.
 //
-// Rows lie interleaved in blocks of `interleave`, pair by pair of columns (and group by group for
-// the scales), so that a kernel reaches all rows of a block from one base address: q[block][cols /
-// 2][interleave][2], scale[block][cols / kGroup][interleave].
+// Rows lie interleaved in blocks of `interleave`, word by word (and group by group for the scales),
+// so that a kernel reaches all rows of a block from one base address: q[block][cols /
+// kGroup][words_of][interleave], scale[block][cols / kGroup][interleave]. A group's words are its
+// columns in order; of split activations all high bytes come before the low ones.
 struct QuantizedRows {
-  std::int16_t* q = nullptr;
+  std::int32_t* q = nullptr;
   float* scale = nullptr;
   float* sum = nullptr;          // scale * isum
   std::int32_t* isum = nullptr;  // sum of q over the group
   int cols = 0;
   int interleave = 1;  // interleave_of(rows)
+  Activations activations = Activations::kInt16;
 };
 
 inline constexpr int kRowBlock = 8;
@@ -90,6 +104,8 @@ struct Kernels {
   const char* name;
   int lanes;
 
+  // What `linear` wants for codes of so many bits; `fast` is int8 where that is faster here.
+  Activations (*activations)(int bits, bool fast);
   // out = x / sqrt(mean(x^2) + eps) * (weight + offset); cols a multiple of `lanes`.
   void (*rms_norm)(const float* x, const float* weight, float eps, float offset, int cols,
                    float* out);

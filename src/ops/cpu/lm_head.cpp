@@ -11,7 +11,7 @@ void prepare(const void* context, int sample, int) {
   StepState& s = *bound.state;
   const PackedView& w = s.matrix(r.weight).view();
   const int samples = static_cast<int>(s.batch->sampled_rows.size());
-  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols, samples};
+  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, &w, samples};
   prepare_row(input, s.row(r.in, s.batch->sampled_rows[sample]), sample);
 }
 

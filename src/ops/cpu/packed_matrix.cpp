@@ -13,46 +13,57 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr int kScanRows = 64;
 
-struct Planes {
-  int low;
-  int high;
+// One bit plane of a tile's block of 32 columns: see linear_bodies.h, plane().
+struct PlaneLayout {
+  int bits;
+  int shift;  // of the plane within a code
+  int pack;   // columns side by side in a 32-bit word
+  int lanes;
+
+  int words() const { return bits; }
+  // Calls at(word, bit, column) for every code of the block.
+  template <class F>
+  void each(F at) const {
+    const int width = 32 / pack;
+    const int fields = width / bits;
+    for (int k = 0; k < kGroup; ++k) {
+      const int field = k / pack;
+      at(field / fields, k % pack * width + field % fields * bits, k);
+    }
+  }
 };
-Planes planes_of(int bits) {
-  if (bits == 3) return {2, 1};
-  if (bits == 5) return {4, 1};
-  if (bits == 6) return {4, 2};
-  return {bits, 0};
+
+struct Planes {
+  PlaneLayout low;
+  PlaneLayout high;  // no bits = there is none
+};
+Planes planes_of(int bits, int pack, int lanes) {
+  const int low = bits == 3 ? 2 : bits == 5 || bits == 6 ? 4 : bits;
+  return {{low, 0, pack, lanes}, {bits - low, low, pack, lanes}};
 }
 
-// Adds the codes of one row's block to the words of a bit plane: see kernel_bodies.h, plane().
-void pack_plane(const std::uint8_t* codes, int shift, int bits, int lane, int lanes,
+// Adds the codes of one row's block to the words of a bit plane.
+void pack_plane(const PlaneLayout& plane, const std::uint8_t* codes, int lane,
                 std::uint8_t* words) {
-  const int fields = 16 / bits;
-  const unsigned mask = (1U << bits) - 1U;
-  for (int word = 0; word < kGroup / 2 / fields; ++word) {
-    std::uint32_t value = 0;
-    for (int f = 0; f < fields; ++f) {
-      const int k = 2 * (word * fields + f);
-      value |= ((codes[k] >> shift) & mask) << (bits * f);
-      value |= ((codes[k + 1] >> shift) & mask) << (16 + bits * f);
-    }
-    std::memcpy(words + (static_cast<std::size_t>(word) * lanes + lane) * 4, &value, 4);
+  const unsigned mask = (1U << plane.bits) - 1U;
+  std::uint32_t values[8] = {};
+  plane.each(
+      [&](int word, int bit, int k) { values[word] |= ((codes[k] >> plane.shift) & mask) << bit; });
+  for (int word = 0; word < plane.words(); ++word) {
+    std::memcpy(words + (static_cast<std::size_t>(word) * plane.lanes + lane) * 4, values + word,
+                4);
   }
 }
 
-void unpack_plane(const std::uint8_t* words, int shift, int bits, int lane, int lanes,
-                  unsigned* codes) {
-  const int fields = 16 / bits;
-  const unsigned mask = (1U << bits) - 1U;
-  for (int word = 0; word < kGroup / 2 / fields; ++word) {
-    std::uint32_t value;
-    std::memcpy(&value, words + (static_cast<std::size_t>(word) * lanes + lane) * 4, 4);
-    for (int f = 0; f < fields; ++f) {
-      const int k = 2 * (word * fields + f);
-      codes[k] |= ((value >> (bits * f)) & mask) << shift;
-      codes[k + 1] |= ((value >> (16 + bits * f)) & mask) << shift;
-    }
+void unpack_plane(const PlaneLayout& plane, const std::uint8_t* words, int lane, unsigned* codes) {
+  const unsigned mask = (1U << plane.bits) - 1U;
+  std::uint32_t values[8];
+  for (int word = 0; word < plane.words(); ++word) {
+    std::memcpy(values + word, words + (static_cast<std::size_t>(word) * plane.lanes + lane) * 4,
+                4);
   }
+  plane.each(
+      [&](int word, int bit, int k) { codes[k] |= ((values[word] >> bit) & mask) << plane.shift; });
 }
 
 Storage dense_storage(FloatType type) {
@@ -133,27 +144,29 @@ bool PackedMatrix::supports(const WeightFormat& format, int cols) {
          cols % format.group_size == 0 && format.bits >= 1 && format.bits <= 8 && format.bits != 7;
 }
 
-PackedMatrix::PackedMatrix(const WeightSource& source, int lanes, bool pair, ThreadPool& pool)
-    : rows_(source.rows()), lanes_(lanes), half_(pair ? source.rows() / 2 : 0) {
+PackedMatrix::PackedMatrix(const WeightSource& source, const Kernels& kernels, Options options,
+                           ThreadPool& pool)
+    : rows_(source.rows()), lanes_(kernels.lanes), half_(options.pair ? source.rows() / 2 : 0) {
   const WeightFormat& format = source.format();
   view_.cols = source.cols();
-  const int part = pair ? half_ : rows_;
-  tiles_ = (part + lanes - 1) / lanes * (pair ? 2 : 1);
+  const int part = options.pair ? half_ : rows_;
+  tiles_ = (part + lanes_ - 1) / lanes_ * (options.pair ? 2 : 1);
   if (format.quantized()) {
     ScaleFacts facts;
     const Scan scan{&source, &facts};
     const ThreadPool::Phase phase{(rows_ + kScanRows - 1) / kScanRows, scan_rows, &scan};
     pool.run({&phase, 1});
     view_.bits = format.bits;
+    view_.activations = kernels.activations(format.bits, options.fast);
     view_.group_size = format.group_size;
     view_.symmetric = facts.symmetric;
     view_.wide_scales = facts.wide;
-    const std::size_t scales = static_cast<std::size_t>(lanes) * (view_.wide_scales ? 4 : 2);
-    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * format.bits / 8 * lanes +
+    const std::size_t scales = static_cast<std::size_t>(lanes_) * (view_.wide_scales ? 4 : 2);
+    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * format.bits / 8 * lanes_ +
                        view_.cols / format.group_size * scales * (view_.symmetric ? 1 : 2);
   } else {
     view_.storage = dense_storage(format.type);
-    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * lanes * element_bytes(view_.storage);
+    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * lanes_ * element_bytes(view_.storage);
   }
   bytes_ = (view_.tile_bytes * tiles_ + kAlignment - 1) / kAlignment * kAlignment;
   data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, bytes_)));
@@ -206,7 +219,7 @@ void PackedMatrix::pack_affine(const WeightSource& source, int tile, std::uint8_
   std::vector<float> scales(static_cast<std::size_t>(count) * groups);
   std::vector<float> biases(scales.size());
   source.read_codes(first_row(tile), count, codes.data(), scales.data(), biases.data());
-  const Planes planes = planes_of(view_.bits);
+  const Planes planes = planes_of(view_.bits, pack_of(view_.activations), lanes_);
   auto put_scales = [&](const std::vector<float>& values, int group) {
     for (int lane = 0; lane < count; ++lane) {
       const float value = values[static_cast<std::size_t>(lane) * groups + group];
@@ -221,9 +234,9 @@ void PackedMatrix::pack_affine(const WeightSource& source, int tile, std::uint8_
       for (int lane = 0; lane < count; ++lane) {
         const std::uint8_t* from = codes.data() + static_cast<std::size_t>(lane) * view_.cols +
                                    group * view_.group_size + block * kGroup;
-        pack_plane(from, 0, planes.low, lane, lanes_, to);
-        if (planes.high > 0) {
-          pack_plane(from, planes.low, planes.high, lane, lanes_, to + planes.low * 4 * lanes_);
+        pack_plane(planes.low, from, lane, to);
+        if (planes.high.bits > 0) {
+          pack_plane(planes.high, from, lane, to + planes.low.words() * 4 * lanes_);
         }
       }
       to += static_cast<std::size_t>(view_.bits) * 4 * lanes_;
@@ -269,7 +282,7 @@ void PackedMatrix::read_row(int row, float* values) const {
     }
     return;
   }
-  const Planes planes = planes_of(view_.bits);
+  const Planes planes = planes_of(view_.bits, pack_of(view_.activations), lanes_);
   const int blocks = view_.group_size / kGroup;
   const std::size_t block_bytes = static_cast<std::size_t>(view_.bits) * 4 * lanes_;
   auto read_scale = [&](const std::uint8_t* at) {
@@ -286,9 +299,9 @@ void PackedMatrix::read_row(int row, float* values) const {
         view_.symmetric ? -std::ldexp(scale, view_.bits - 1) : read_scale(scales + scale_bytes);
     for (int block = 0; block < blocks; ++block, from += block_bytes) {
       unsigned codes[kGroup] = {};
-      unpack_plane(from, 0, planes.low, lane, lanes_, codes);
-      if (planes.high > 0) {
-        unpack_plane(from + planes.low * 4 * lanes_, planes.low, planes.high, lane, lanes_, codes);
+      unpack_plane(planes.low, from, lane, codes);
+      if (planes.high.bits > 0) {
+        unpack_plane(planes.high, from + planes.low.words() * 4 * lanes_, lane, codes);
       }
       for (int i = 0; i < kGroup; ++i) {
         values[k + block * kGroup + i] = static_cast<float>(codes[i]) * scale + bias;

@@ -14,14 +14,19 @@ namespace bodega::ops::cpu {
 //
 // Rows are cut into tiles of `lanes`; a tile holds, group after group along the columns, the codes
 // of each block of 32 columns (bits * 4 * lanes bytes: 32-bit words, one lane a row, bit planes as
-// in kernel_bodies.h), then the group's scales and, unless symmetric, its biases (`lanes` values
+// in linear_bodies.h), then the group's scales and, unless symmetric, its biases (`lanes` values
 // each). Dense tiles hold `lanes` values a column. The last tile is padded with zero rows. `pair`:
 // rows [0, rows/2) and [rows/2, rows) are tiled apart, so that gate and up tiles line up.
 class PackedMatrix {
  public:
   static bool supports(const WeightFormat& format, int cols);
 
-  PackedMatrix(const WeightSource& source, int lanes, bool pair, ThreadPool& pool);
+  struct Options {
+    bool pair = false;
+    bool fast = false;  // for int8 activations
+  };
+  PackedMatrix(const WeightSource& source, const Kernels& kernels, Options options,
+               ThreadPool& pool);
 
   const PackedView& view() const { return view_; }
   int rows() const { return rows_; }

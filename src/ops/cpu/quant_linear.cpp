@@ -18,7 +18,7 @@ void prepare(const void* context, int chunk, int) {
   const auto& r = std::get<QuantLinear>(*bound.record);
   StepState& s = *bound.state;
   const PackedView& w = s.matrix(r.weight).view();
-  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, w.storage, w.cols, s.rows};
+  const LinearInput input{&s, r.norm ? &*r.norm : nullptr, &w, s.rows};
   const int end = std::min(s.rows, (chunk + 1) * bound.chunk_rows);
   for (int row = chunk * bound.chunk_rows; row < end; ++row)
     prepare_row(input, s.row(r.in, row), row);
@@ -85,24 +85,25 @@ void multiply(const void* context, int chunk, int worker) {
 
 void prepare_row(const LinearInput& input, const float* x, int row) {
   StepState& s = *input.state;
-  float* normed = s.dense_rows.data() + static_cast<std::size_t>(row) * input.cols;
+  const PackedView& w = *input.matrix;
+  float* normed = s.dense_rows.data() + static_cast<std::size_t>(row) * w.cols;
   if (input.norm != nullptr) {
     s.kernels->rms_norm(x, s.vector(input.norm->weight), input.norm->eps, input.norm->weight_offset,
-                        input.cols, normed);
+                        w.cols, normed);
     x = normed;
   }
-  if (input.storage == Storage::kAffine) {
-    s.kernels->quantize(x, s.quantized(input.cols, input.rows), row);
+  if (w.storage == Storage::kAffine) {
+    s.kernels->quantize(x, s.quantized(w, input.rows), row);
   } else if (x != normed) {
-    std::memcpy(normed, x, sizeof(float) * input.cols);
+    std::memcpy(normed, x, sizeof(float) * w.cols);
   }
 }
 
 void reserve_input(StepState& s, int rows, int cols) {
   const std::size_t elements = static_cast<std::size_t>(padded_rows(rows)) * cols;
   if (s.dense_rows.size() < elements) s.dense_rows.resize(elements);
-  if (s.q.size() < elements) {
-    s.q.resize(elements);
+  if (s.q_scale.size() < elements / kGroup) {
+    s.q.resize(elements / kGroup * words_of(Activations::kInt16));
     s.q_scale.resize(elements / kGroup);
     s.q_sum.resize(elements / kGroup);
     s.q_isum.resize(elements / kGroup);
@@ -125,7 +126,7 @@ const float* multiply_unit(StepState& s, const PackedMatrix& w, UnitTiles tiles,
   const std::size_t needed = static_cast<std::size_t>(rows) * 2 * s.kernels->lanes;
   if (out.size() < needed) out.resize(needed);
   if (w.view().storage == Storage::kAffine) {
-    s.kernels->linear(w.view(), tiles.first, tiles.second, s.quantized(w.cols(), rows), rows,
+    s.kernels->linear(w.view(), tiles.first, tiles.second, s.quantized(w.view(), rows), rows,
                       out.data(), s.worker_scratch[worker].data());
   } else {
     s.kernels->dense(w.view(), tiles.first, tiles.second, s.dense_rows.data(), rows, out.data());

@@ -60,7 +60,7 @@ struct StepState {
 
   // Inputs of the linear layer that runs next, prepared once for all its tiles.
   std::vector<float> dense_rows;  // [T, cols], normalised
-  std::vector<std::int16_t> q;
+  std::vector<std::int32_t> q;
   std::vector<float> q_scale, q_sum;
   std::vector<std::int32_t> q_isum;
 
@@ -77,8 +77,9 @@ struct StepState {
   }
   const PackedMatrix& matrix(MatrixId id) const { return *(*matrices)[id]; }
   const float* vector(VectorId id) const { return plan->vectors[id].values.data(); }
-  QuantizedRows quantized(int cols, int count) {
-    return {q.data(), q_scale.data(), q_sum.data(), q_isum.data(), cols, interleave_of(count)};
+  QuantizedRows quantized(const PackedView& w, int count) {
+    return {q.data(), q_scale.data(),       q_sum.data(), q_isum.data(),
+            w.cols,   interleave_of(count), w.activations};
   }
 };
 
@@ -100,13 +101,12 @@ void add_rope_and_cache_write(BoundRecord& bound, PhaseList& phases);
 void add_paged_attention(BoundRecord& bound, PhaseList& phases);
 void add_lm_head(BoundRecord& bound, PhaseList& phases);
 
-// Prepares rows [begin, end) of a linear's input: norm, then int16 or fp32 as `storage` wants.
+// Prepares rows [begin, end) of a linear's input: norm, then int16 or fp32 as the matrix wants.
 // `source(i)` is input row i.
 struct LinearInput {
   StepState* state;
   const Norm* norm;  // null = none
-  Storage storage;
-  int cols;
+  const PackedView* matrix;
   int rows;
 };
 void prepare_row(const LinearInput& input, const float* x, int row);

@@ -4,14 +4,21 @@
 
 #include <cstdint>
 
+#include "ops/cpu/kernels.h"
+
 // AVX2 with FMA and F16C, eight lanes. Included only by kernels_avx2.cpp (and by the AVX-VNNI file,
 // which replaces the dot product).
 namespace {
 
 struct VecAvx2 {
+  using Activations = bodega::ops::cpu::Activations;
   static constexpr int kWidth = 8;
   static constexpr int kDirectRows = 4;  // as many as there are registers for
   static constexpr int kRowTile = 4;
+  static constexpr bool kQuads = false;
+  static constexpr Activations fast(int bits) {
+    return bits <= 6 ? Activations::kInt8 : Activations::kInt16;
+  }
   using F = __m256;
   using I = __m256i;
 
@@ -58,6 +65,7 @@ struct VecAvx2 {
   static I load_int(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   static void store_int(void* p, I a) { _mm256_storeu_si256(static_cast<__m256i*>(p), a); }
   static I set1_int(std::int32_t x) { return _mm256_set1_epi32(x); }
+  static I add_int(I a, I b) { return _mm256_add_epi32(a, b); }
   static I sub_int(I a, I b) { return _mm256_sub_epi32(a, b); }
   static I or_int(I a, I b) { return _mm256_or_si256(a, b); }
   template <int N>
@@ -72,8 +80,17 @@ struct VecAvx2 {
   static I and16(I a) {
     return _mm256_and_si256(a, _mm256_set1_epi16(Mask));
   }
+  template <int N>
+  static I shift_left32(I a) {
+    return _mm256_slli_epi32(a, N);
+  }
   static I dot_pair(I acc, I a, std::int32_t pair) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(a, _mm256_set1_epi32(pair)));
+  }
+  // Codes below 64 times int8: two such products stay within int16.
+  static I dot_quad(I acc, I codes, std::int32_t quad) {
+    const I pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi32(quad));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
   // Keeps the compiler from regrouping integer sums into more live registers than there are.
   static void pin(I& a) { asm volatile("" : "+x"(a)); }

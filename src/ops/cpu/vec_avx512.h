@@ -4,13 +4,18 @@
 
 #include <cstdint>
 
+#include "ops/cpu/kernels.h"
+
 // AVX-512 (F, BW, VL, DQ) with VNNI, sixteen lanes. Included only by kernels_avx512.cpp.
 namespace {
 
 struct VecAvx512 {
+  using Activations = bodega::ops::cpu::Activations;
   static constexpr int kWidth = 16;
   static constexpr int kDirectRows = 8;  // as many as there are registers for
   static constexpr int kRowTile = 8;
+  static constexpr bool kQuads = true;
+  static constexpr Activations fast(int) { return Activations::kInt8; }
   using F = __m512;
   using I = __m512i;
 
@@ -53,6 +58,7 @@ struct VecAvx512 {
   static I load_int(const void* p) { return _mm512_loadu_si512(p); }
   static void store_int(void* p, I a) { _mm512_storeu_si512(p, a); }
   static I set1_int(std::int32_t x) { return _mm512_set1_epi32(x); }
+  static I add_int(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub_int(I a, I b) { return _mm512_sub_epi32(a, b); }
   static I or_int(I a, I b) { return _mm512_or_si512(a, b); }
   template <int N>
@@ -67,8 +73,12 @@ struct VecAvx512 {
   static I and16(I a) {
     return _mm512_and_si512(a, _mm512_set1_epi16(Mask));
   }
-  static I dot_pair(I acc, I a, std::int32_t pair) {
-    return _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(pair));
+  template <int N>
+  static I shift_left32(I a) {
+    return _mm512_slli_epi32(a, N);
+  }
+  static I dot_quad(I acc, I codes, std::int32_t quad) {
+    return _mm512_dpbusd_epi32(acc, codes, _mm512_set1_epi32(quad));
   }
   // Keeps the compiler from regrouping integer sums into more live registers than there are.
   static void pin(I& a) { asm volatile("" : "+v"(a)); }

@@ -4,15 +4,20 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ops/cpu/kernels.h"
+
 // Eight lanes of plain C++: what every processor can run, and the yardstick of the others.
 // Included only by kernels_scalar.cpp; everything has internal linkage, so that code compiled for
 // one instruction set never replaces another's.
 namespace {
 
 struct VecScalar {
+  using Activations = bodega::ops::cpu::Activations;
   static constexpr int kWidth = 8;
   static constexpr int kDirectRows = 4;  // as many as there are registers for
   static constexpr int kRowTile = 4;
+  static constexpr bool kQuads = false;
+  static constexpr Activations fast(int) { return Activations::kInt8; }
   struct F {
     float v[kWidth];
   };
@@ -133,6 +138,9 @@ struct VecScalar {
   static I set1_int(std::int32_t x) {
     return each_int([&](int) { return x; });
   }
+  static I add_int(I a, I b) {
+    return each_int([&](int i) { return a.v[i] + b.v[i]; });
+  }
   static I sub_int(I a, I b) {
     return each_int([&](int i) { return a.v[i] - b.v[i]; });
   }
@@ -158,6 +166,21 @@ struct VecScalar {
   static I and16(I a) {
     return each_int([&](int i) {
       return static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[i]) & (Mask * 0x10001U));
+    });
+  }
+  template <int N>
+  static I shift_left32(I a) {
+    return each_int(
+        [&](int i) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(a.v[i]) << N); });
+  }
+  // acc + the sum of four unsigned bytes of codes times four signed bytes of `quad`
+  static I dot_quad(I acc, I codes, std::int32_t quad) {
+    std::int8_t x[4];
+    std::memcpy(x, &quad, sizeof x);
+    return each_int([&](int i) {
+      std::uint8_t w[4];
+      std::memcpy(w, &codes.v[i], sizeof w);
+      return acc.v[i] + w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3];
     });
   }
   // acc + a.lo16 * b.lo16 + a.hi16 * b.hi16, b the same pair in every lane
