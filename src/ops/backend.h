@@ -26,6 +26,8 @@ class Backend {
   virtual const char* name() const = 0;  // "cpu avx2", for /health and doctor
 
   virtual bool supports(const Record& record) const = 0;
+  // How its attention wants the keys of a block: see KvLayout.
+  virtual bool keys_by_dim() const { return false; }
 
   // Repacks a matrix into the kernels' layout. Called once a matrix, before any step.
   virtual void load(MatrixId id) = 0;

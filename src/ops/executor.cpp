@@ -13,17 +13,30 @@ namespace {
 
 namespace mx = mlx::core;
 
-std::unique_ptr<Backend> make_backend(Plan& plan, mx::Device device, int threads) {
-  if (device == mx::Device::cpu) return make_cpu_backend(plan, threads);
+mx::Device prepared(mx::Device device) {
+  mx::set_default_device(device);
+  // MLX would round fp32 products on NVIDIA to ten bits; the twins promise fp32.
+  setenv("MLX_ENABLE_TF32", "0", 0);
+  return device;
+}
+
+std::unique_ptr<Backend> make_backend(Plan& plan, mx::Device device,
+                                      const ExecutorOptions& options) {
+  if (options.reference) return nullptr;
+  if (device == mx::Device::cpu) {
+    return make_cpu_backend(plan, options.threads > 0 ? options.threads : cpu_count());
+  }
   if (auto metal = make_metal_backend(plan)) return metal;
   return make_cuda_backend(plan);
 }
 
-const KvLayout& only_group(const Plan& plan) {
+KvLayout only_group(const Plan& plan, const Backend* backend) {
   if (plan.kv_groups.size() != 1) {
     throw Error(ErrorKind::kBadModelFile, "A plan with more than one KV group cannot run yet.");
   }
-  return plan.kv_groups.front();
+  KvLayout layout = plan.kv_groups.front();
+  layout.keys_by_dim = backend != nullptr && backend->keys_by_dim();
+  return layout;
 }
 
 double relative_error(const mx::array& got, const mx::array& want) {
@@ -50,12 +63,10 @@ std::vector<MatrixId> all_matrices(const Record& record) {
 }  // namespace
 
 Executor::Executor(Plan plan, mx::Device device, ExecutorOptions options)
-    : plan_(std::move(plan)), device_(device), pool_(only_group(plan_), options.kv_bytes, device) {
-  mx::set_default_device(device);
-  // MLX would round fp32 products on NVIDIA to ten bits; the twins promise fp32.
-  setenv("MLX_ENABLE_TF32", "0", 0);
-  const int threads = options.threads > 0 ? options.threads : cpu_count();
-  if (!options.reference) backend_ = make_backend(plan_, device, threads);
+    : plan_(std::move(plan)),
+      device_(prepared(device)),
+      backend_(make_backend(plan_, device, options)),
+      pool_(only_group(plan_, backend_.get()), options.kv_bytes, device) {
   for (const Record& record : plan_.records) {
     has_kernel_.push_back(backend_ != nullptr && backend_->supports(record));
   }

@@ -53,8 +53,8 @@ class Executor {
 
   Plan plan_;
   mlx::core::Device device_;
-  KvPool pool_;
   std::unique_ptr<Backend> backend_;
+  KvPool pool_;
   std::vector<bool> has_kernel_;  // one a record
   std::unique_ptr<reference::Weights> twin_weights_;
 };

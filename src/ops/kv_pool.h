@@ -25,8 +25,8 @@ class KvPool {
     return {block / blocks_per_slab_, block % blocks_per_slab_};
   }
 
-  // [blocks, layers, 2, kv_heads, kBlockTokens, head_dim]. A step that writes rebinds the handles,
-  // so that a later reader depends on it.
+  // [blocks, layers, 2, kv_heads, kBlockTokens, head_dim] (keys: see KvLayout::keys_by_dim). A step
+  // that writes rebinds the handles, so that a later reader depends on it.
   std::vector<mlx::core::array>& slabs() { return slabs_; }
 
  private:

@@ -19,6 +19,9 @@ struct KvLayout {
   int layers = 0;
   int kv_heads = 0;
   int head_dim = 0;
+  // Inside a block keys lie [head_dim, kBlockTokens] instead of [kBlockTokens, head_dim]: what the
+  // backend's attention wants.
+  bool keys_by_dim = false;
 
   std::int64_t head_elements() const { return std::int64_t{kBlockTokens} * head_dim; }
   std::int64_t layer_elements() const { return 2 * kv_heads * head_elements(); }

@@ -21,6 +21,7 @@ class CpuBackend : public Backend {
 
   const char* name() const override { return name_.c_str(); }
   bool supports(const Record& record) const override;
+  bool keys_by_dim() const override { return true; }
   void load(MatrixId id) override;
   void read_rows(MatrixId id, int row, int count, float* values) const override;
   void run(std::size_t begin, std::size_t end, std::shared_ptr<const core::Batch> batch,

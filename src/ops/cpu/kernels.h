@@ -72,7 +72,9 @@ constexpr int padded_rows(int rows) {
   return (rows + block - 1) / block * block;
 }
 
-// The keys and values of one kv head of one layer of one sequence.
+// The keys and values of one kv head of one layer of one sequence. Inside a block keys lie by
+// dimension, [head_dim, kBlockTokens], and values by token, [kBlockTokens, head_dim]: so both sums
+// of attention run over whole vectors.
 struct KvView {
   const std::uint16_t* const* slabs = nullptr;  // fp16
   const core::BlockRef* blocks = nullptr;

@@ -43,12 +43,14 @@ void run_row(const RopeAndCacheWrite& r, StepState& s, int table, int row) {
   const core::BlockRef ref = s.batch->blocks[slice.block_begin + position / kBlockTokens];
   const KvLayout& layout = s.plan->kv_groups[r.kv.group];
   std::uint16_t* block = s.writable_slabs[ref.slab] + ref.offset * layout.block_elements();
-  const int inside = position % kBlockTokens * shape.head_dim;
+  const int inside = position % kBlockTokens;
   for (int h = 0; h < shape.kv_heads; ++h) {
-    s.kernels->to_half(k + h * shape.head_dim, shape.head_dim,
-                       block + layout.head_offset(r.kv.layer, 0, h) + inside);
+    std::uint16_t key[kMaxHeadDim];
+    s.kernels->to_half(k + h * shape.head_dim, shape.head_dim, key);
+    std::uint16_t* keys = block + layout.head_offset(r.kv.layer, 0, h) + inside;
+    for (int d = 0; d < shape.head_dim; ++d) keys[d * kBlockTokens] = key[d];
     s.kernels->to_half(v + h * shape.head_dim, shape.head_dim,
-                       block + layout.head_offset(r.kv.layer, 1, h) + inside);
+                       block + layout.head_offset(r.kv.layer, 1, h) + inside * shape.head_dim);
   }
 }
 

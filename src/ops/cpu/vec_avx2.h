@@ -15,6 +15,8 @@ struct VecAvx2 {
   static constexpr int kWidth = 8;
   static constexpr int kDirectRows = 4;  // as many as there are registers for
   static constexpr int kRowTile = 4;
+  static constexpr int kAttentionTogether = 6;  // rows by
+  static constexpr int kAttentionVectors = 2;   // vectors of keys or values in registers
   static constexpr bool kQuads = false;
   static constexpr Activations fast(int bits) {
     return bits <= 6 ? Activations::kInt8 : Activations::kInt16;

@@ -14,6 +14,8 @@ struct VecAvx512 {
   static constexpr int kWidth = 16;
   static constexpr int kDirectRows = 8;  // as many as there are registers for
   static constexpr int kRowTile = 8;
+  static constexpr int kAttentionTogether = 6;  // rows by
+  static constexpr int kAttentionVectors = 4;   // vectors of keys or values in registers
   static constexpr bool kQuads = true;
   static constexpr Activations fast(int) { return Activations::kInt8; }
   using F = __m512;

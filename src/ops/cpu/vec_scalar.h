@@ -16,6 +16,8 @@ struct VecScalar {
   static constexpr int kWidth = 8;
   static constexpr int kDirectRows = 4;  // as many as there are registers for
   static constexpr int kRowTile = 4;
+  static constexpr int kAttentionTogether = 2;  // rows by
+  static constexpr int kAttentionVectors = 2;   // vectors of keys or values in registers
   static constexpr bool kQuads = false;
   static constexpr Activations fast(int) { return Activations::kInt8; }
   struct F {

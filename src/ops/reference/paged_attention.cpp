@@ -29,10 +29,13 @@ mx::array gather(const core::SequenceSlice& s, int tokens, int kv, const PagedAt
     const mx::array index(offsets.data(), mx::Shape{n}, mx::int32);
     const mx::array layer = mx::full({n}, r.kv.layer, mx::int32);
     const mx::array which = mx::full({n}, kv, mx::int32);
-    parts.push_back(
-        mx::reshape(mx::gather(pool, {index, layer, which}, {0, 1, 2},
-                               {1, 1, 1, r.shape.kv_heads, kBlockTokens, r.shape.head_dim}),
-                    {n, r.shape.kv_heads, kBlockTokens, r.shape.head_dim}));
+    const mx::array found = mx::gather(pool, {index, layer, which}, {0, 1, 2},
+                                       {1, 1, 1, r.shape.kv_heads, kBlockTokens, r.shape.head_dim});
+    const mx::Shape by_token{n, r.shape.kv_heads, kBlockTokens, r.shape.head_dim};
+    const mx::Shape by_dim{n, r.shape.kv_heads, r.shape.head_dim, kBlockTokens};
+    parts.push_back(kv == 0 && c.pool.layout().keys_by_dim
+                        ? mx::swapaxes(mx::reshape(found, by_dim), 2, 3)
+                        : mx::reshape(found, by_token));
     start[slab] = taken;
     taken += n;
   }

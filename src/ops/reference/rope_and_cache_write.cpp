@@ -59,9 +59,22 @@ void write(const mx::array& values, int kv, int slab, const RopeAndCacheWrite& r
   const mx::Shape shape{n};
   auto index = [&](const std::vector<int>& v) { return mx::array(v.data(), shape, mx::int32); };
   const mx::array chosen = mx::astype(mx::take(values, index(rows), 0), mx::float16);
+  mx::array& pool = c.pool.slabs()[slab];
+  if (kv == 0 && c.pool.layout().keys_by_dim) {
+    // The same memory seen as [blocks, layers, 2, kv_heads, head_dim, kBlockTokens].
+    const mx::Shape shape_by_token = pool.shape();
+    mx::Shape shape_by_dim = shape_by_token;
+    std::swap(shape_by_dim[4], shape_by_dim[5]);
+    const mx::array by_dim = mx::scatter(
+        mx::reshape(pool, shape_by_dim),
+        {index(blocks), mx::full(shape, r.kv.layer, mx::int32), mx::full(shape, kv, mx::int32),
+         index(slots)},
+        mx::reshape(chosen, {n, 1, 1, 1, r.shape.kv_heads, r.shape.head_dim, 1}), {0, 1, 2, 5});
+    pool = mx::reshape(by_dim, shape_by_token);
+    return;
+  }
   const mx::array updates =
       mx::reshape(chosen, {n, 1, 1, 1, r.shape.kv_heads, 1, r.shape.head_dim});
-  mx::array& pool = c.pool.slabs()[slab];
   pool = mx::scatter(pool,
                      {index(blocks), mx::full(shape, r.kv.layer, mx::int32),
                       mx::full(shape, kv, mx::int32), index(slots)},

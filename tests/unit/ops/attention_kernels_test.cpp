@@ -41,11 +41,12 @@ class Cache {
                              static_cast<std::size_t>(refs_[t / 16].offset) * block_elements();
       for (int d = 0; d < dim_; ++d) {
         const std::size_t at = static_cast<std::size_t>(t) * dim_ + d;
-        const std::size_t in = static_cast<std::size_t>(t % 16) * dim_ + d;
-        block[in] = float_to_half(keys_[at]);
-        block[16 * dim_ + in] = float_to_half(values_[at]);
-        keys_[at] = half_to_float(block[in]);
-        values_[at] = half_to_float(block[16 * dim_ + in]);
+        std::uint16_t& key = block[d * 16 + t % 16];
+        std::uint16_t& value = block[16 * dim_ + t % 16 * dim_ + d];
+        key = float_to_half(keys_[at]);
+        value = float_to_half(values_[at]);
+        keys_[at] = half_to_float(key);
+        values_[at] = half_to_float(value);
       }
     }
     for (int i = 0; i < 2; ++i) pointers_[i] = slabs_[i].data();
