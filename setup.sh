@@ -112,7 +112,10 @@ find_missing() {
   if have apt-get; then
     manager=apt
     missing=$(missing_debs deps/apt.txt)
-    if [ "$for_tests" -eq 1 ]; then missing="$missing $(missing_debs deps/apt-dev.txt)"; fi
+    if [ "$for_tests" -eq 1 ]; then
+      missing="$missing $(missing_debs deps/apt-dev.txt)"
+      if [ "$(uname -m)" = x86_64 ]; then missing="$missing $(missing_debs deps/apt-cross.txt)"; fi
+    fi
     cargo_is_new_enough || missing="$missing cargo-web rustc-web"
   elif have brew; then
     manager=brew

@@ -96,7 +96,7 @@ void attention(benchmark::State& state, const Kernels& kernels) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const char* isa : {"scalar", "avx2", "avx512"}) {
+  for (const char* isa : kernel_names()) {
     const Kernels* kernels = find_kernels(isa);
     if (kernels == nullptr) continue;
     for (bool fast : {false, true}) {

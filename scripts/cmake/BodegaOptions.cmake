@@ -1,6 +1,7 @@
 option(BODEGA_BUILD_TESTS "Build the tests" ON)
 option(BODEGA_BUILD_BENCH "Build the micro-benchmarks and the load generator" ON)
 option(BODEGA_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
+option(BODEGA_KERNELS_ONLY "Only what links without MLX and other libraries: kernels, sampler, their tests" OFF)
 set(BODEGA_SANITIZE "" CACHE STRING "Value for -fsanitize=, e.g. address,undefined")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <string>
+
 #include "base/env.h"
 #include "base/errors.h"
 #include "ops/cpu/kernels.h"
@@ -17,13 +20,36 @@ bool has_avx512() {
 }
 #endif
 
+// Best first.
+constexpr const char* kNames[] = {
+#if defined(__x86_64__)
+    "avx512",
+    "avx2",
+#elif defined(__aarch64__)
+    "neon",
+#endif
+    "scalar",
+};
+
+std::string usable_names() {
+  std::string list;
+  for (const char* name : kNames) {
+    if (find_kernels(name) != nullptr) list += (list.empty() ? "" : ", ") + std::string(name);
+  }
+  return list;
+}
+
 }  // namespace
+
+std::span<const char* const> kernel_names() { return kNames; }
 
 const Kernels* find_kernels(std::string_view name) {
   if (name == "scalar") return &scalar_kernels();
 #if defined(__x86_64__)
   if (name == "avx2" && has_avx2()) return &avx2_kernels();
   if (name == "avx512" && has_avx512()) return &avx512_kernels();
+#elif defined(__aarch64__)
+  if (name == "neon") return &neon_kernels();  // every 64-bit Arm processor has it
 #endif
   return nullptr;
 }
@@ -33,14 +59,12 @@ const Kernels& choose_kernels() {
   if (!forced.empty()) {
     const Kernels* table = find_kernels(forced);
     if (table != nullptr) return *table;
-    throw Error(
-        ErrorKind::kConfig,
-        "BODEGA_CPU_ISA=" + forced + " cannot run on this processor: use scalar, avx2 or avx512");
+    throw Error(ErrorKind::kConfig, "BODEGA_CPU_ISA=" + forced +
+                                        " cannot run on this processor: use one of " +
+                                        usable_names() + ".");
   }
-  for (const char* name : {"avx512", "avx2"}) {
-    if (const Kernels* table = find_kernels(name)) return *table;
-  }
-  return scalar_kernels();
+  return *find_kernels(*std::ranges::find_if(
+      kNames, [](const char* name) { return find_kernels(name) != nullptr; }));
 }
 
 }  // namespace bodega::ops::cpu

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "core/batch.h"
@@ -143,12 +144,18 @@ const Kernels& scalar_kernels();
 #if defined(__x86_64__)
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
+#elif defined(__aarch64__)
+const Kernels& neon_kernels();
 #endif
 
-// The table of that name ("scalar", "avx2", "avx512"), or null when this processor cannot run it.
+// Names of the tables of this build, best first: "avx512", "avx2", "scalar" on x86-64; "neon",
+// "scalar" on 64-bit Arm.
+std::span<const char* const> kernel_names();
+
+// The table of that name, or null when there is none or this processor cannot run it.
 const Kernels* find_kernels(std::string_view name);
 
-// The best table this processor can run; BODEGA_CPU_ISA=scalar|avx2|avx512 forces one and throws
+// The best table this processor can run; BODEGA_CPU_ISA=scalar|avx2|avx512|neon forces one, throws
 // Error(kConfig) for a name that is unknown or cannot run here.
 const Kernels& choose_kernels();
 

@@ -67,7 +67,7 @@ bool on_gpu() {
 
 std::vector<const char*> available_isas() {
   std::vector<const char*> isas;
-  for (const char* isa : {"scalar", "avx2", "avx512"}) {
+  for (const char* isa : ops::cpu::kernel_names()) {
     if (ops::cpu::find_kernels(isa) != nullptr) isas.push_back(isa);
   }
   return isas;

@@ -170,7 +170,8 @@ TEST_P(AttentionKernels, ARowNeverDependsOnItsNeighbours) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttentionKernels, testing::Values("scalar", "avx2", "avx512"));
+INSTANTIATE_TEST_SUITE_P(All, AttentionKernels,
+                         testing::ValuesIn(kernel_names().begin(), kernel_names().end()));
 
 }  // namespace
 }  // namespace bodega::ops::cpu

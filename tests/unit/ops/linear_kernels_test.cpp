@@ -32,7 +32,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* isa : {"scalar", "avx2", "avx512"}) {
+  for (const char* isa : kernel_names()) {
     if (find_kernels(isa) == nullptr) continue;
     for (int bits : {1, 2, 3, 4, 5, 6, 8}) {
       all.push_back({isa, {WeightFormat::Kind::kAffine, bits, 32, FloatType::kF16}, false});
@@ -132,14 +132,14 @@ TEST_P(LinearKernels, MatchesSumsInDouble) {
 }
 
 TEST_P(LinearKernels, ARowNeverDependsOnItsNeighbours) {
-  constexpr int kMost = 21;
+  constexpr int kMost = 64;
   const std::vector<float> x = random_floats(kMost * kCols, 5);
   std::vector<std::vector<float>> alone;
   for (int r = 0; r < kMost; ++r) {
     const std::vector<float> one(x.begin() + r * kCols, x.begin() + (r + 1) * kCols);
     alone.push_back(multiply(one, 1));
   }
-  for (int rows : {2, 3, 4, 5, 7, 8, 9, 12, 16, kMost}) {
+  for (int rows = 2; rows <= kMost; ++rows) {
     const std::vector<float> y = multiply(x, rows);
     for (int r = 0; r < rows; ++r) {
       ASSERT_EQ(0, std::memcmp(y.data() + r * kOutputs, alone[r].data(), kOutputs * sizeof(float)))
@@ -148,7 +148,93 @@ TEST_P(LinearKernels, ARowNeverDependsOnItsNeighbours) {
   }
 }
 
+// Rows at the ends of fp32: what a kernel may not do is trap, overflow its integers or spread NaN.
+TEST_P(LinearKernels, ExtremeRowsStayWithinTheirBounds) {
+  const std::vector<float> w = source_.all();
+  std::vector<float> x(4 * kCols, 0.0F);  // row 0: zeros
+  for (int k = 0; k < kCols; ++k) {
+    x[kCols + k] = 1e-41F;                           // denormal
+    x[2 * kCols + k] = k % 2 == 0 ? 1e30F : -1e30F;  // every code at its limit
+    x[3 * kCols + k] = k < 32 ? 3.0F : 0.0F;         // groups of zeros beside others
+  }
+  const std::vector<float> y = multiply(x, 4);
+  for (int o = 0; o < kOutputs; ++o) {
+    double alternating = 0;
+    double size = 0;
+    double first = 0;
+    for (int k = 0; k < kCols; ++k) {
+      alternating += double{x[2 * kCols + k]} * w[o * kCols + k];
+      size += 1e30 * std::fabs(w[o * kCols + k]);
+      if (k < 32) first += 3.0 * w[o * kCols + k];
+    }
+    EXPECT_EQ(0.0F, y[o]);
+    EXPECT_LT(std::fabs(y[kOutputs + o]), 1e-30F);
+    EXPECT_NEAR(alternating, y[2 * kOutputs + o], 4e-5 * size);
+    EXPECT_NEAR(first, y[3 * kOutputs + o], 2e-3);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, LinearKernels, testing::ValuesIn(cases()), name_of);
+
+// Every code and every activation at its maximum: the largest sum that int32 has to hold.
+class FullCodes : public WeightSource {
+ public:
+  FullCodes(int bits, int rows, int cols)
+      : WeightSource({WeightFormat::Kind::kAffine, bits, kGroup, FloatType::kF16}, rows, cols) {}
+  void read_codes(int, int count, std::uint8_t* codes, float* scales,
+                  float* biases) const override {
+    const int top = (1 << format().bits) - 1;
+    std::fill_n(codes, std::size_t(count) * cols(), static_cast<std::uint8_t>(top));
+    std::fill_n(scales, std::size_t(count) * cols() / kGroup, 1.0F);
+    std::fill_n(biases, std::size_t(count) * cols() / kGroup, 0.0F);
+  }
+};
+
+// One tile times `rows` rows that hold `value` everywhere: [rows, 2 * lanes].
+std::vector<float> times_constant(const Kernels& kernels, const PackedMatrix& packed, int rows,
+                                  float value) {
+  const int cols = packed.cols();
+  const Activations activations = packed.view().activations;
+  const std::size_t groups = static_cast<std::size_t>(padded_rows(rows)) * cols / kGroup;
+  std::vector<std::int32_t> q(groups * words_of(activations)), isum(groups);
+  std::vector<float> scale(groups), sum(groups);
+  const QuantizedRows x{q.data(), scale.data(),        sum.data(), isum.data(),
+                        cols,     interleave_of(rows), activations};
+  const std::vector<float> row(cols, value);
+  for (int r = 0; r < rows; ++r) kernels.quantize(row.data(), x, r);
+  std::vector<float> out(static_cast<std::size_t>(rows) * 2 * kernels.lanes);
+  std::vector<Line> scratch(kScratchBytes / sizeof(Line));
+  kernels.linear(packed.view(), 0, -1, x, rows, out.data(), scratch.data());
+  return out;
+}
+
+// Sixty-four columns of the greatest code, times one or minus one.
+void expect_products(const std::vector<float>& y, int lanes, int bits, int sign) {
+  const double want = sign * 64.0 * ((1 << bits) - 1);
+  for (std::size_t i = 0; i < y.size() / 2; ++i) {
+    EXPECT_NEAR(want, y[i / lanes * 2 * lanes + i % lanes], 0.02) << bits << " bits";
+  }
+}
+
+TEST(LinearSums, TheLargestOnesFitInt32) {
+  constexpr int kCols = 64;
+  ThreadPool pool(1);
+  for (const char* isa : kernel_names()) {
+    const Kernels* kernels = find_kernels(isa);
+    if (kernels == nullptr) continue;
+    const int lanes = kernels->lanes;
+    for (int bits : {4, 6, 8}) {
+      const FullCodes source(bits, lanes, kCols);
+      const PackedMatrix faithful(source, *kernels, {}, pool);
+      const PackedMatrix fast(source, *kernels, {.fast = true}, pool);
+      for (int rows : {1, 2, 4, 9}) {
+        expect_products(times_constant(*kernels, faithful, rows, 1.0F), lanes, bits, 1);
+        expect_products(times_constant(*kernels, faithful, rows, -1.0F), lanes, bits, -1);
+        expect_products(times_constant(*kernels, fast, rows, -1.0F), lanes, bits, -1);
+      }
+    }
+  }
+}
 
 class SmallKernels : public testing::TestWithParam<const char*> {
  protected:
@@ -223,7 +309,8 @@ TEST_P(SmallKernels, ArgmaxTakesTheLowestOfEquals) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SmallKernels, testing::Values("scalar", "avx2", "avx512"));
+INSTANTIATE_TEST_SUITE_P(All, SmallKernels,
+                         testing::ValuesIn(kernel_names().begin(), kernel_names().end()));
 
 TEST(Half, RoundTripsEveryValue) {
   for (unsigned h = 0; h < 65536; ++h) {

@@ -12,17 +12,6 @@
 namespace bodega::sample {
 namespace {
 
-std::vector<float> random_row(std::mt19937& random, std::size_t size) {
-  std::normal_distribution<float> normal(0, 5);
-  std::vector<float> row(size);
-  for (float& x : row) {
-    x = normal(random);
-    if (random() % 50 == 0) x = -std::numeric_limits<float>::infinity();
-    if (random() % 70 == 0) x = std::numeric_limits<float>::quiet_NaN();
-  }
-  return row;
-}
-
 TEST(RowLoops, NoiseInBulkIsTheNoiseOfEachId) {
   const NoiseKey key{0x1122334455667788ULL, 1, 7};
   std::vector<std::uint32_t> words(kNoiseChunk);
@@ -34,6 +23,17 @@ TEST(RowLoops, NoiseInBulkIsTheNoiseOfEachId) {
 }
 
 #ifdef BODEGA_SAMPLE_AVX2
+std::vector<float> random_row(std::mt19937& random, std::size_t size) {
+  std::normal_distribution<float> normal(0, 5);
+  std::vector<float> row(size);
+  for (float& x : row) {
+    x = normal(random);
+    if (random() % 50 == 0) x = -std::numeric_limits<float>::infinity();
+    if (random() % 70 == 0) x = std::numeric_limits<float>::quiet_NaN();
+  }
+  return row;
+}
+
 TEST(RowLoops, EveryInstructionSetGivesTheSameBits) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
   const RowLoops& plain = plain_row_loops();
