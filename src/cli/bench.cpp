@@ -25,6 +25,7 @@ struct BenchFlags {
   int output_tokens = 64;
   int repeats = 3;
   int threads = 0;
+  std::string cpu_precision = "faithful";
   bool json = false;
 };
 
@@ -73,6 +74,7 @@ int bench_engine(const BenchFlags& flags) {
   const bool is_default = flags.model.empty() || server::is_default_model(flags.model);
   options.path = is_default ? server::default_model_path() : flags.model;
   options.threads = flags.threads;
+  options.fast = flags.cpu_precision == "fast";
   engine::LoadedModel model = engine::load_model(options);
   print(flags, options.path + " (" + model.kernels + ")",
         measure(flags, [&](const LoadShape& shape) {
@@ -103,6 +105,8 @@ Run add_bench(CLI::App& verb) {
   option("--repeats", flags->repeats, "Measurements a row", "BODEGA_REPEATS")
       ->check(CLI::Range(1, 1000));
   option("--threads", flags->threads, "CPU threads, 0 = automatic", "BODEGA_THREADS");
+  option("--cpu-precision", flags->cpu_precision, "Activations on the CPU", "BODEGA_CPU_PRECISION")
+      ->check(CLI::IsMember({"faithful", "fast"}));
   verb.add_flag("--json", flags->json, "Print JSON")->envname("BODEGA_JSON");
   return [flags] { return flags->against.empty() ? bench_engine(*flags) : bench_server(*flags); };
 }

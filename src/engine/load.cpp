@@ -87,6 +87,7 @@ LoadedModel load_model(LoadOptions options) {
     ops::ExecutorOptions executor;
     executor.kv_bytes = kv_bytes(options, plan, static_cast<std::int64_t>(loaded.weight_bytes));
     executor.threads = options.threads;
+    executor.fast = options.fast;
     loaded.kv_bytes = executor.kv_bytes;
     auto runner =
         std::make_unique<ModelRunner>(std::move(plan), mlx::core::default_device(), executor);

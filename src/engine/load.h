@@ -17,6 +17,7 @@ struct LoadOptions {
   int context_length = 0;         // wanted; capped by the model's
   std::int64_t memory_bytes = 0;  // weights and KV together; 0 = decided by the machine
   int threads = 0;                // 0 = decided by the machine
+  bool fast = false;              // int8 activations on the CPU
   EngineConfig engine;            // context_length, model_salt and end_tokens are filled in
 };
 

@@ -40,7 +40,7 @@ class Backend {
 };
 
 // Null where the device is absent from this build or machine. The plan must outlive the backend.
-std::unique_ptr<Backend> make_cpu_backend(Plan& plan, int threads);
+std::unique_ptr<Backend> make_cpu_backend(Plan& plan, int threads, bool fast);
 std::unique_ptr<Backend> make_metal_backend(Plan& plan);
 std::unique_ptr<Backend> make_cuda_backend(Plan& plan);
 

@@ -24,7 +24,8 @@ std::unique_ptr<Backend> make_backend(Plan& plan, mx::Device device,
                                       const ExecutorOptions& options) {
   if (options.reference) return nullptr;
   if (device == mx::Device::cpu) {
-    return make_cpu_backend(plan, options.threads > 0 ? options.threads : cpu_count());
+    return make_cpu_backend(plan, options.threads > 0 ? options.threads : cpu_count(),
+                            options.fast);
   }
   if (auto metal = make_metal_backend(plan)) return metal;
   return make_cuda_backend(plan);

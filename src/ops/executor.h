@@ -18,6 +18,7 @@ struct ExecutorOptions {
   std::int64_t kv_bytes = std::int64_t{1} << 30;
   int threads = 0;         // 0 = cpu_count()
   bool reference = false;  // twins only: the fp32 yardstick of tests and self-checks
+  bool fast = false;  // int8 activations on the CPU: faster, and 27 in 1000 greedy tokens differ
 };
 
 // How far a record's kernel is from its twin, on the same inputs.

@@ -68,6 +68,7 @@ engine::LoadOptions load_options(const ModelOptions& options) {
   load.context_length = options.context_length;
   load.memory_bytes = static_cast<std::int64_t>(options.memory_budget);
   load.threads = options.threads;
+  load.fast = options.cpu_precision == "fast";
   load.engine = engine_config(options);
   return load;
 }

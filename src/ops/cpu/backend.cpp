@@ -17,7 +17,7 @@ namespace mx = mlx::core;
 
 class CpuBackend : public Backend {
  public:
-  CpuBackend(Plan& plan, int threads);
+  CpuBackend(Plan& plan, int threads, bool fast);
 
   const char* name() const override { return name_.c_str(); }
   bool supports(const Record& record) const override;
@@ -48,6 +48,7 @@ class CpuBackend : public Backend {
   Plan& plan_;
   ThreadPool threads_;
   const Kernels& kernels_;
+  bool fast_;  // int8 activations
   std::string name_;
   std::vector<std::unique_ptr<PackedMatrix>> matrices_;
   std::vector<bool> pair_;  // matrix feeds a gated unit
@@ -107,11 +108,12 @@ bool glu(const QuantLinear& r) {
   return r.epilogue == Epilogue::kSwiGlu || r.epilogue == Epilogue::kGeGlu;
 }
 
-CpuBackend::CpuBackend(Plan& plan, int threads)
+CpuBackend::CpuBackend(Plan& plan, int threads, bool fast)
     : plan_(plan),
       threads_(threads),
       kernels_(choose_kernels()),
-      name_(std::string("cpu ") + kernels_.name),
+      fast_(fast),
+      name_(std::string("cpu ") + kernels_.name + (fast ? " fast" : "")),
       matrices_(plan.matrices.size()),
       pair_(plan.matrices.size(), false),
       slot_memory_(plan.slots.size()) {
@@ -155,7 +157,8 @@ bool CpuBackend::supports(const Record& record) const {
 
 void CpuBackend::load(MatrixId id) {
   matrices_[id] = std::make_unique<PackedMatrix>(
-      *plan_.matrices[id].source, kernels_, PackedMatrix::Options{.pair = pair_[id]}, threads_);
+      *plan_.matrices[id].source, kernels_, PackedMatrix::Options{.pair = pair_[id], .fast = fast_},
+      threads_);
 }
 
 void CpuBackend::read_rows(MatrixId id, int row, int count, float* values) const {
@@ -281,8 +284,8 @@ void CpuBackend::execute(std::size_t begin, std::size_t end, const core::Batch& 
 }  // namespace
 }  // namespace cpu
 
-std::unique_ptr<Backend> make_cpu_backend(Plan& plan, int threads) {
-  return std::make_unique<cpu::CpuBackend>(plan, threads);
+std::unique_ptr<Backend> make_cpu_backend(Plan& plan, int threads, bool fast) {
+  return std::make_unique<cpu::CpuBackend>(plan, threads, fast);
 }
 
 }  // namespace bodega::ops

@@ -18,12 +18,14 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vnni");
 }
+bool has_avxvnni() { return has_avx2() && __builtin_cpu_supports("avxvnni"); }
 #endif
 
 // Best first.
 constexpr const char* kNames[] = {
 #if defined(__x86_64__)
     "avx512",
+    "avxvnni",
     "avx2",
 #elif defined(__aarch64__)
     "neon",
@@ -47,6 +49,7 @@ const Kernels* find_kernels(std::string_view name) {
   if (name == "scalar") return &scalar_kernels();
 #if defined(__x86_64__)
   if (name == "avx2" && has_avx2()) return &avx2_kernels();
+  if (name == "avxvnni" && has_avxvnni()) return &avxvnni_kernels();
   if (name == "avx512" && has_avx512()) return &avx512_kernels();
 #elif defined(__aarch64__)
   if (name == "neon") return &neon_kernels();  // every 64-bit Arm processor has it

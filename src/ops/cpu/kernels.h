@@ -143,19 +143,20 @@ inline constexpr std::size_t kScratchBytes = std::size_t{160} * 1024;
 const Kernels& scalar_kernels();
 #if defined(__x86_64__)
 const Kernels& avx2_kernels();
+const Kernels& avxvnni_kernels();
 const Kernels& avx512_kernels();
 #elif defined(__aarch64__)
 const Kernels& neon_kernels();
 #endif
 
-// Names of the tables of this build, best first: "avx512", "avx2", "scalar" on x86-64; "neon",
-// "scalar" on 64-bit Arm.
+// Names of the tables of this build, best first: "avx512", "avxvnni", "avx2", "scalar" on x86-64;
+// "neon", "scalar" on 64-bit Arm.
 std::span<const char* const> kernel_names();
 
 // The table of that name, or null when there is none or this processor cannot run it.
 const Kernels* find_kernels(std::string_view name);
 
-// The best table this processor can run; BODEGA_CPU_ISA=scalar|avx2|avx512|neon forces one, throws
+// The best table this processor can run; BODEGA_CPU_ISA forces one by name, throws
 // Error(kConfig) for a name that is unknown or cannot run here.
 const Kernels& choose_kernels();
 

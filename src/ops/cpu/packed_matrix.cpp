@@ -91,17 +91,41 @@ struct Scan {
 
 bool survives_half(float value) { return half_to_float(float_to_half(value)) == value; }
 
+// Every kind of codes as affine ones: w = scale * q + bias. FP4 values are halves of whole numbers
+// from -12 to 12, so they are 5-bit codes around 16, without loss.
+struct AffineCodes {
+  std::vector<std::uint8_t> codes;
+  std::vector<float> scales, biases;
+
+  AffineCodes(const WeightSource& source, int row, int count)
+      : codes(static_cast<std::size_t>(count) * source.cols()),
+        scales(codes.size() / source.format().group_size),
+        biases(scales.size()) {
+    source.read_codes(row, count, codes.data(), scales.data(), biases.data());
+    if (source.format().kind != WeightFormat::Kind::kMxfp4) return;
+    const float* values = code_values(source.format().kind);
+    for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(2.0F * values[code] + 16.0F);
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      scales[i] *= 0.5F;
+      biases[i] = -16.0F * scales[i];
+    }
+  }
+};
+
+bool has_codes(const WeightFormat& format) {
+  return format.kind == WeightFormat::Kind::kAffine || format.kind == WeightFormat::Kind::kMxfp4;
+}
+int code_bits(const WeightFormat& format) {
+  return format.kind == WeightFormat::Kind::kMxfp4 ? 5 : format.bits;
+}
+
 void scan_rows(const void* context, int chunk, int) {
   const auto& scan = *static_cast<const Scan*>(context);
   const WeightSource& source = *scan.source;
   const int begin = chunk * kScanRows;
   const int count = std::min(kScanRows, source.rows() - begin);
-  const int groups = source.cols() / source.format().group_size;
-  std::vector<std::uint8_t> codes(static_cast<std::size_t>(count) * source.cols());
-  std::vector<float> scales(static_cast<std::size_t>(count) * groups);
-  std::vector<float> biases(scales.size());
-  source.read_codes(begin, count, codes.data(), scales.data(), biases.data());
-  const float offset = -std::ldexp(1.0F, source.format().bits - 1);
+  const auto& [codes, scales, biases] = AffineCodes(source, begin, count);
+  const float offset = -std::ldexp(1.0F, code_bits(source.format()) - 1);
   for (std::size_t i = 0; i < scales.size(); ++i) {
     if (biases[i] != offset * scales[i]) scan.facts->symmetric.store(false);
     if (!survives_half(scales[i]) || !survives_half(biases[i])) scan.facts->wide.store(true);
@@ -139,9 +163,9 @@ void PackedMatrix::Free::operator()(std::uint8_t* p) const { std::free(p); }
 
 bool PackedMatrix::supports(const WeightFormat& format, int cols) {
   if (cols % kGroup != 0) return false;
-  if (format.kind == WeightFormat::Kind::kDense) return true;
-  return format.kind == WeightFormat::Kind::kAffine && format.group_size % kGroup == 0 &&
-         cols % format.group_size == 0 && format.bits >= 1 && format.bits <= 8 && format.bits != 7;
+  if (!has_codes(format)) return true;
+  return format.group_size % kGroup == 0 && cols % format.group_size == 0 && format.bits >= 1 &&
+         format.bits <= 8 && format.bits != 7;
 }
 
 PackedMatrix::PackedMatrix(const WeightSource& source, const Kernels& kernels, Options options,
@@ -151,21 +175,22 @@ PackedMatrix::PackedMatrix(const WeightSource& source, const Kernels& kernels, O
   view_.cols = source.cols();
   const int part = options.pair ? half_ : rows_;
   tiles_ = (part + lanes_ - 1) / lanes_ * (options.pair ? 2 : 1);
-  if (format.quantized()) {
+  if (has_codes(format)) {
     ScaleFacts facts;
     const Scan scan{&source, &facts};
     const ThreadPool::Phase phase{(rows_ + kScanRows - 1) / kScanRows, scan_rows, &scan};
     pool.run({&phase, 1});
-    view_.bits = format.bits;
-    view_.activations = kernels.activations(format.bits, options.fast);
+    view_.bits = code_bits(format);
+    view_.activations = kernels.activations(view_.bits, options.fast);
     view_.group_size = format.group_size;
     view_.symmetric = facts.symmetric;
     view_.wide_scales = facts.wide;
     const std::size_t scales = static_cast<std::size_t>(lanes_) * (view_.wide_scales ? 4 : 2);
-    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * format.bits / 8 * lanes_ +
+    view_.tile_bytes = static_cast<std::size_t>(view_.cols) * view_.bits / 8 * lanes_ +
                        view_.cols / format.group_size * scales * (view_.symmetric ? 1 : 2);
   } else {
-    view_.storage = dense_storage(format.type);
+    // FP8 and NVFP4 values have at most six significant bits and fit bf16 without loss.
+    view_.storage = format.quantized() ? Storage::kBF16 : dense_storage(format.type);
     view_.tile_bytes = static_cast<std::size_t>(view_.cols) * lanes_ * element_bytes(view_.storage);
   }
   bytes_ = (view_.tile_bytes * tiles_ + kAlignment - 1) / kAlignment * kAlignment;
@@ -215,10 +240,7 @@ void PackedMatrix::pack_tile(const WeightSource& source, int tile) {
 void PackedMatrix::pack_affine(const WeightSource& source, int tile, std::uint8_t* to) const {
   const int count = row_count(tile);
   const int groups = view_.cols / view_.group_size;
-  std::vector<std::uint8_t> codes(static_cast<std::size_t>(count) * view_.cols);
-  std::vector<float> scales(static_cast<std::size_t>(count) * groups);
-  std::vector<float> biases(scales.size());
-  source.read_codes(first_row(tile), count, codes.data(), scales.data(), biases.data());
+  const auto& [codes, scales, biases] = AffineCodes(source, first_row(tile), count);
   const Planes planes = planes_of(view_.bits, pack_of(view_.activations), lanes_);
   auto put_scales = [&](const std::vector<float>& values, int group) {
     for (int lane = 0; lane < count; ++lane) {

@@ -16,6 +16,7 @@ ModelDriver::ModelDriver(const std::string& path, Options options)
   ops::ExecutorOptions executor;
   executor.threads = options.threads;
   executor.reference = options.reference;
+  executor.fast = options.fast;
   executor.kv_bytes = plan.kv_groups.front().block_bytes() * kBlocks * kMaxSequences;
   runner_ = std::make_unique<engine::ModelRunner>(
       std::move(plan), on_gpu() ? mlx::core::Device::gpu : mlx::core::Device::cpu, executor);

@@ -22,6 +22,7 @@ struct DriverOptions {
   int threads = 2;
   bool reference = false;
   const char* isa = nullptr;
+  bool fast = false;  // int8 activations
 };
 
 // Runs batches on a model, with kMaxSequences sequences of kMaxTokens tokens each.

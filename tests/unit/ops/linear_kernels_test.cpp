@@ -25,7 +25,9 @@ struct Case {
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   const WeightFormat& f = info.param.format;
   const char* const types[] = {"f32", "f16", "bf16"};
-  std::string name = std::string(info.param.isa) + "_" + types[static_cast<int>(f.type)];
+  const char* const kinds[] = {"", "", "_mxfp4", "_mxfp8", "_nvfp4"};
+  std::string name = std::string(info.param.isa) + "_" + types[static_cast<int>(f.type)] +
+                     kinds[static_cast<int>(f.kind)];
   if (f.quantized()) name += "_b" + std::to_string(f.bits) + "_g" + std::to_string(f.group_size);
   return name + (info.param.symmetric ? "_symmetric" : "") + (info.param.fast ? "_fast" : "");
 }
@@ -45,6 +47,10 @@ std::vector<Case> cases() {
     all.push_back({isa, {WeightFormat::Kind::kAffine, 4, 64, FloatType::kF32}, false});
     all.push_back({isa, {WeightFormat::Kind::kAffine, 4, 32, FloatType::kF16}, true});
     all.push_back({isa, {WeightFormat::Kind::kAffine, 8, 32, FloatType::kF16}, true});
+    all.push_back({isa, {WeightFormat::Kind::kMxfp4, 4, 32, FloatType::kF32}, false});
+    all.push_back({isa, {WeightFormat::Kind::kMxfp4, 4, 32, FloatType::kF32}, false, true});
+    all.push_back({isa, {WeightFormat::Kind::kMxfp8, 8, 32, FloatType::kF32}, false});
+    all.push_back({isa, {WeightFormat::Kind::kNvfp4, 4, 16, FloatType::kF32}, false});
     for (FloatType type : {FloatType::kF32, FloatType::kF16, FloatType::kBF16}) {
       all.push_back({isa, {WeightFormat::Kind::kDense, 0, 0, type}, false});
     }
@@ -106,7 +112,7 @@ TEST_P(LinearKernels, PackingLosesNothing) {
   std::vector<float> row(kCols);
   for (int r = 0; r < kOutputs; ++r) {
     packed_.read_row(r, row.data());
-    ASSERT_EQ(0, std::memcmp(row.data(), want.data() + r * kCols, kCols * sizeof(float))) << r;
+    for (int i = 0; i < kCols; ++i) ASSERT_EQ(row[i], want[r * kCols + i]) << r << " " << i;
   }
 }
 

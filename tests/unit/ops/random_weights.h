@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -27,9 +28,18 @@ class RandomWeights : public WeightSource {
     }
     const int top = (1 << format.bits) - 1;
     for (std::size_t i = 0; i < size; ++i) {
-      codes_.push_back(static_cast<std::uint8_t>(random() % (top + 1)));
+      const auto code = static_cast<std::uint8_t>(random() % (top + 1));
+      const bool nan = format.kind == WeightFormat::Kind::kMxfp8 && (code & 127) == 127;
+      codes_.push_back(nan ? 0 : code);
     }
     for (std::size_t i = 0; i < size / format.group_size; ++i) {
+      if (format.kind != WeightFormat::Kind::kAffine) {  // E8M0 and E4M3
+        const unsigned mantissa = format.kind == WeightFormat::Kind::kNvfp4 ? random() % 8 : 0;
+        const auto eighths = static_cast<float>(8 + mantissa);
+        scales_.push_back(std::ldexp(eighths, -4 - static_cast<int>(random() % 6)));
+        biases_.push_back(0.0F);
+        continue;
+      }
       // Eight bits of mantissa fit every scale type.
       const float scale = static_cast<float>(1 + random() % 255) / 4096.0F;
       const float half = static_cast<float>(1 << (format.bits - 1));
