@@ -34,11 +34,11 @@ struct ModelOptions {
   int cb_chunked_prefill_tokens = 2048;  // ceiling of a prefill chunk; 0 = whole prompts
   bool cb_enable_prefix_cache = true;
   std::string kv_mode = "exact";
-  std::uint64_t memory_budget = 0;      // bytes for weights and KV; 0 = decided by the machine
+  std::uint64_t memory_budget = 0;         // bytes for weights and KV; 0 = decided by the machine
   std::string cpu_precision = "faithful";  // or "fast": int8 activations
-  int threads = 0;                      // CPU threads of the worker; 0 = decided by the machine
-  std::string log_requests;             // file for `bodega replay`; holds what people wrote
-  std::string scripted_model;           // tests only: file with the ids each request "samples"
+  int threads = 0;                         // CPU threads of the worker; 0 = decided by the machine
+  std::string log_requests;                // file for `bodega replay`; holds what people wrote
+  std::string scripted_model;              // tests only: file with the ids each request "samples"
 };
 
 // Bounds on what a client may take. Enforced by the front, repeated to the worker.

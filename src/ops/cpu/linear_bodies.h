@@ -151,50 +151,47 @@ struct TileLayout {
 
 inline constexpr int kPrefetchBytes = 1024;  // ahead of a packed tile, whose neighbour follows it
 
-// Few rows straight from the packed tile: each code is unpacked once for all of them. Rows is the
-// interleave; only the first `rows` are wanted. Up to four rows use a code at once, each part of
-// the activations in its own chain of additions, since a lone chain would wait for itself; more
-// rows keep the codes in registers and take the parts in turn.
+// Calls work(codes, scale, bias) for each block of 32 columns of a packed tile, in order.
+template <class V, int Bits, bool Symmetric, class F>
+inline __attribute__((always_inline)) void each_block(const PackedView& w, const std::uint8_t* tile,
+                                                      F work) {
+  const TileLayout<V, Bits, Symmetric> layout(w);
+  for (int g = 0; g < w.cols / w.group_size; ++g, tile += layout.group_bytes) {
+    const std::uint8_t* codes = tile;
+    const std::uint8_t* scales = tile + layout.blocks * layout.kBlockBytes;
+    const typename V::F scale = load_scales<V>(scales, w.wide_scales);
+    typename V::F bias = V::set1(0.0F);
+    if constexpr (!Symmetric) bias = load_scales<V>(scales + layout.scale_bytes, w.wide_scales);
+    for (int b = 0; b < layout.blocks; ++b, codes += layout.kBlockBytes) {
+      // A lone row waits for memory: the hardware's own prefetch reaches half of the bandwidth.
+      for (int line = 0; line < layout.kBlockBytes; line += 64) {
+        __builtin_prefetch(codes + kPrefetchBytes + line);
+      }
+      work(codes, scale, bias);
+    }
+  }
+}
+
+// Up to four rows straight from the packed tile: each code is unpacked once for all of them and
+// used at once, each part of the activations in its own chain of additions, since a lone chain
+// would wait for itself. Rows is the interleave; only the first `rows` are wanted.
 template <class V, int Bits, bool Symmetric, Activations A, int Rows>
-void linear_direct(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x, int rows,
-                   float* out) {
+void linear_few(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x, int rows,
+                float* out) {
   using F = typename V::F;
   using I = typename V::I;
   constexpr bool kSplit = A == Activations::kSplit16;
-  const TileLayout<V, Bits, Symmetric> layout(w);
   const std::int32_t* q = x.q;
   F acc[Rows];
   for (int m = 0; m < Rows; ++m) acc[m] = V::set1(0.0F);
   std::ptrdiff_t at = 0;
-  for (int g = 0; g < w.cols / w.group_size; ++g, tile += layout.group_bytes) {
-    const std::uint8_t* codes_at = tile;
-    const std::uint8_t* scales = tile + layout.blocks * layout.kBlockBytes;
-    const F scale = load_scales<V>(scales, w.wide_scales);
-    F bias = V::set1(0.0F);
-    if constexpr (!Symmetric) bias = load_scales<V>(scales + layout.scale_bytes, w.wide_scales);
-    for (int b = 0; b < layout.blocks; ++b) {
-      // A lone row waits for memory: the hardware's own prefetch reaches half of the bandwidth.
-      for (int line = 0; line < layout.kBlockBytes; line += 64) {
-        __builtin_prefetch(codes_at + kPrefetchBytes + line);
-      }
-      I sums[Rows];
-      I low[Rows];
-      for (int m = 0; m < Rows; ++m) sums[m] = low[m] = V::zero();
-      if constexpr (kSplit && Rows > 4) {
-        I codes[kFields<A>];
+  each_block<V, Bits, Symmetric>(
+      w, tile, [&](const std::uint8_t* packed, F scale, F bias) __attribute__((always_inline)) {
+        I sums[Rows];
+        I low[Rows];
+        for (int m = 0; m < Rows; ++m) sums[m] = low[m] = V::zero();
         unroll<kFields<A>>([&](auto field) __attribute__((always_inline)) {
-          codes[field.value] = unpack<V, pack_of(A), Bits, field.value>(codes_at);
-        });
-        unroll<words_of(A)>([&](auto word) __attribute__((always_inline)) {
-          for (int m = 0; m < Rows; ++m) {
-            if constexpr (word.value == kFields<A>) sums[m] = V::template shift_left32<8>(sums[m]);
-            sums[m] = dot<V, A>(sums[m], codes[word.value % kFields<A>], q[word.value * Rows + m]);
-            V::pin(sums[m]);
-          }
-        });
-      } else {
-        unroll<kFields<A>>([&](auto field) __attribute__((always_inline)) {
-          const I codes = unpack<V, pack_of(A), Bits, field.value>(codes_at);
+          const I codes = unpack<V, pack_of(A), Bits, field.value>(packed);
           for (int m = 0; m < Rows; ++m) {
             sums[m] = dot<V, A>(sums[m], codes, q[field.value * Rows + m]);
             V::pin(sums[m]);
@@ -204,20 +201,58 @@ void linear_direct(const PackedView& w, const std::uint8_t* tile, const Quantize
             }
           }
         });
-      }
-      for (int m = 0; m < Rows; ++m) {
-        if constexpr (kSplit && Rows <= 4) {
-          sums[m] = V::add_int(V::template shift_left32<8>(sums[m]), low[m]);
+        for (int m = 0; m < Rows; ++m) {
+          if constexpr (kSplit) {
+            sums[m] = V::add_int(V::template shift_left32<8>(sums[m]), low[m]);
+          }
+          acc[m] =
+              close_block<V, Symmetric>(acc[m], sums[m], scale, bias, 1 << (Bits - 1), x, at + m);
         }
-        acc[m] =
-            close_block<V, Symmetric>(acc[m], sums[m], scale, bias, 1 << (Bits - 1), x, at + m);
-      }
-      codes_at += layout.kBlockBytes;
-      q += words_of(A) * Rows;
-      at += Rows;
-    }
-  }
+        q += words_of(A) * Rows;
+        at += Rows;
+      });
   for (int m = 0; m < Rows; ++m) {
+    if (m < rows) V::store(out + m * 2 * V::kWidth, acc[m]);
+  }
+}
+
+// Eight rows: the unpacked codes stay in registers while the parts of the activations take turns in
+// one accumulator a row.
+template <class V, int Bits, bool Symmetric, Activations A>
+void linear_eight(const PackedView& w, const std::uint8_t* tile, const QuantizedRows& x, int rows,
+                  float* out) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int kRows = kRowBlock;
+  const std::int32_t* q = x.q;
+  F acc[kRows];
+  for (int m = 0; m < kRows; ++m) acc[m] = V::set1(0.0F);
+  std::ptrdiff_t at = 0;
+  each_block<V, Bits, Symmetric>(
+      w, tile, [&](const std::uint8_t* packed, F scale, F bias) __attribute__((always_inline)) {
+        I codes[kFields<A>];
+        I sums[kRows];
+        for (int m = 0; m < kRows; ++m) sums[m] = V::zero();
+        unroll<kFields<A>>([&](auto field) __attribute__((always_inline)) {
+          codes[field.value] = unpack<V, pack_of(A), Bits, field.value>(packed);
+        });
+        unroll<words_of(A)>([&](auto word) __attribute__((always_inline)) {
+          for (int m = 0; m < kRows; ++m) {
+            if constexpr (word.value == kFields<A>) {
+              sums[m] = V::template shift_left32<8>(sums[m]);
+            }
+            sums[m] = dot<V, A>(sums[m], codes[word.value % kFields<A>], q[word.value * kRows + m]);
+            V::pin(sums[m]);
+          }
+        });
+        for (int m = 0; m < kRows; ++m) {
+          acc[m] =
+              close_block<V, Symmetric>(acc[m], sums[m], scale, bias, 1 << (Bits - 1), x, at + m);
+        }
+        q += words_of(A) * kRows;
+        at += kRows;
+      });
+  for (int m = 0; m < kRows; ++m) {
     if (m < rows) V::store(out + m * 2 * V::kWidth, acc[m]);
   }
 }
@@ -344,12 +379,12 @@ void linear_tiles(const PackedView& w, int tile0, int tile1, const QuantizedRows
   }
   for (int t = 0; t < (tile1 < 0 ? 1 : 2); ++t) {
     float* to = out + t * V::kWidth;
-    if (x.interleave == 1) linear_direct<V, Bits, Symmetric, A, 1>(w, tiles[t], x, rows, to);
-    if (x.interleave == 2) linear_direct<V, Bits, Symmetric, A, 2>(w, tiles[t], x, rows, to);
-    if (x.interleave == 4) linear_direct<V, Bits, Symmetric, A, 4>(w, tiles[t], x, rows, to);
+    if (x.interleave == 1) linear_few<V, Bits, Symmetric, A, 1>(w, tiles[t], x, rows, to);
+    if (x.interleave == 2) linear_few<V, Bits, Symmetric, A, 2>(w, tiles[t], x, rows, to);
+    if (x.interleave == 4) linear_few<V, Bits, Symmetric, A, 4>(w, tiles[t], x, rows, to);
     if constexpr (V::kDirectRows > 4) {
       if (x.interleave == kRowBlock) {
-        linear_direct<V, Bits, Symmetric, A, kRowBlock>(w, tiles[t], x, rows, to);
+        linear_eight<V, Bits, Symmetric, A>(w, tiles[t], x, rows, to);
       }
     }
   }
