@@ -7,13 +7,13 @@ usage() {
   cat <<'TEXT'
 Usage: ./test.sh [--quick] [STAGE...]
   --quick   lint, the release build's tests and the HTTP tests only: what to run before a commit
-  STAGE     lint unit arm64 crates http scripts sanitize threads fuzz tidy (default: all of them)
+  STAGE     lint unit arm64 crates http scripts counts sanitize threads fuzz tidy (default: all of them)
 Environment: BODEGA_JOBS (compiler processes)
 TEXT
 }
 
 cd "$(dirname "$0")" || exit 1
-all='lint scripts unit arm64 crates http sanitize threads fuzz tidy'
+all='lint scripts unit counts arm64 crates http sanitize threads fuzz tidy'
 quick='lint scripts unit http'
 stages=''
 for argument in "$@"; do
@@ -62,6 +62,11 @@ stage_arm64() {
   # Apple's compiler is a clang.
   need_clang && "$clang" --target=aarch64-linux-gnu -std=c++20 -O3 -Wall -Wextra -Wpedantic -Werror \
     -ffp-contract=off -Isrc -c src/ops/cpu/kernels_neon.cpp -o build/arm64/kernels_neon_clang.o
+}
+
+# Instructions of the hot kernels, within 3 % of the committed counts: times are noise here.
+stage_counts() {
+  build release --target kernels_count && $python scripts/instruction_counts.py
 }
 
 stage_crates() {

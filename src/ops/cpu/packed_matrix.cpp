@@ -1,11 +1,12 @@
 #include "ops/cpu/packed_matrix.h"
 
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include "base/half.h"
 
 namespace bodega::ops::cpu {
 namespace {
@@ -73,11 +74,6 @@ Storage dense_storage(FloatType type) {
 
 int element_bytes(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
 
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
-}
-
 // What all scales and biases of a matrix have in common.
 struct ScaleFacts {
   std::atomic<bool> symmetric{true};
@@ -133,31 +129,6 @@ void scan_rows(const void* context, int chunk, int) {
 }
 
 }  // namespace
-
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16U;
-  const std::uint32_t exponent = (half >> 10U) & 31U;
-  const std::uint32_t mantissa = half & 1023U;
-  if (exponent == 31U) return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << 13U));
-  if (exponent == 0) {
-    const float value = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign != 0 ? -value : value;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112U) << 23U) | (mantissa << 13U));
-}
-
-std::uint16_t float_to_half(float value) {
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
-  bits &= 0x7FFFFFFFU;
-  if (bits > 0x7F800000U) return sign | 0x7E00U;
-  if (bits >= 0x477FF000U) return sign | 0x7C00U;
-  if (bits < 0x38800000U) {
-    return sign | static_cast<std::uint16_t>(std::nearbyint(std::ldexp(std::fabs(value), 24)));
-  }
-  return sign |
-         static_cast<std::uint16_t>((bits - 0x38000000U + 0xFFFU + ((bits >> 13U) & 1U)) >> 13U);
-}
 
 void PackedMatrix::Free::operator()(std::uint8_t* p) const { std::free(p); }
 
@@ -280,7 +251,7 @@ void PackedMatrix::pack_dense(const WeightSource& source, int tile, std::uint8_t
         std::memcpy(to + at * 4, &value, 4);
       } else {
         const std::uint16_t half =
-            view_.storage == Storage::kF16 ? float_to_half(value) : to_bf16(value);
+            view_.storage == Storage::kF16 ? float_to_half(value) : float_to_bfloat(value);
         std::memcpy(to + at * 2, &half, 2);
       }
     }
@@ -299,8 +270,7 @@ void PackedMatrix::read_row(int row, float* values) const {
       std::memcpy(&half, at, 2);
       if (view_.storage == Storage::kF32) std::memcpy(values + k, at, 4);
       if (view_.storage == Storage::kF16) values[k] = half_to_float(half);
-      if (view_.storage == Storage::kBF16)
-        values[k] = std::bit_cast<float>(std::uint32_t{half} << 16U);
+      if (view_.storage == Storage::kBF16) values[k] = bfloat_to_float(half);
     }
     return;
   }

@@ -56,7 +56,4 @@ class PackedMatrix {
   std::unique_ptr<std::uint8_t, Free> data_;
 };
 
-float half_to_float(std::uint16_t half);
-std::uint16_t float_to_half(float value);  // round to nearest even
-
 }  // namespace bodega::ops::cpu

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/half.h"
 #include "ops/cpu/kernels.h"
 #include "ops/cpu/packed_matrix.h"
 #include "random_weights.h"

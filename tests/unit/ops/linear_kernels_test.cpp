@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/half.h"
 #include "ops/cpu/kernels.h"
 #include "ops/cpu/packed_matrix.h"
 #include "random_weights.h"
