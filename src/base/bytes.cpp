@@ -81,7 +81,7 @@ std::string format_bytes(std::uint64_t bytes) {
     ++unit;
   }
   char text[48];
-  std::snprintf(text, sizeof text, "%.1f %s", value, kUnits[unit].data());
+  std::snprintf(text, sizeof text, "%.1f %s", value, std::string(kUnits[unit]).c_str());
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -35,9 +36,10 @@ int affinity_cpu_count() {
 }
 
 std::optional<double> parse_cpu_max(std::string_view text) {
-  const char* end = text.data() + text.size();
+  const char* end = std::to_address(text.end());
   std::int64_t quota = 0;
-  const auto [after_quota, quota_problem] = std::from_chars(text.data(), end, quota);
+  const auto [after_quota, quota_problem] =
+      std::from_chars(std::to_address(text.begin()), end, quota);
   if (quota_problem != std::errc() || after_quota == end || *after_quota != ' ') {
     return std::nullopt;
   }

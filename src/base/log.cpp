@@ -188,7 +188,8 @@ void log(LogLevel level, std::string_view message, LogFields fields) noexcept {
       line = target->component + ": " + format_log_text(message, fields);
     }
     target->logger->log(entry(level).spd, "{}", line);
-  } catch (...) {  // A full disk or closed pipe must not end a request.
+  } catch (...) {
+    return;  // a full disk or closed pipe must not end a request
   }
 }
 

@@ -18,7 +18,6 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kConnectTimeout{2000};
 constexpr milliseconds kInterruptPoll{50};
 
 // The error that an answer's body describes, or one made of its status.
