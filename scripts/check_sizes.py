@@ -30,8 +30,8 @@ def is_kernel(name):
 
 def measure(root):
     """Yields (problem?, sentence) for everything over a limit or a note's limit."""
-    extensions = lizard.get_extensions(["ns"])
     for path, name in sources(root):
+        extensions = lizard.get_extensions(["ns"])  # fresh ones: they carry their nesting into the next file
         lines = path.read_text(encoding="utf-8").count("\n")
         limit = KERNEL_LINES if is_kernel(name) else FILE_LINES
         if lines > NOTE_FILE_LINES:
