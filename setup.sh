@@ -171,6 +171,21 @@ setup_python() {
   if [ "$for_tests" -eq 1 ]; then install_lock deps/requirements-dev.lock; fi
 }
 
+# The headers of MLX's Metal wheel, against which the Metal host code is type-checked on Linux.
+fetch_metal_headers() {
+  [ "$(uname -s)" = Linux ] || return 0
+  lock=deps/requirements-metal.lock
+  if cmp -s $lock .cache/metal/stamp; then note "$lock: up to date"; return; fi
+  note "$lock: fetching"
+  rm -rf .cache/metal
+  mkdir -p .cache/metal
+  .venv/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+    --only-binary=:all: --platform macosx_14_0_arm64 -d .cache/metal -r $lock
+  (cd .cache/metal && ../../.venv/bin/python -m zipfile -e mlx_metal-*.whl .)
+  rm -rf .cache/metal/*.whl .cache/metal/mlx/lib
+  cp $lock .cache/metal/stamp
+}
+
 fetch_crates() {
   for manifest in rust/*/Cargo.toml; do
     [ -f "$manifest" ] || continue
@@ -285,6 +300,7 @@ main() {
   install_packages
   say "Python packages (.venv)"
   setup_python
+  if [ "$for_tests" -eq 1 ]; then fetch_metal_headers; fi
   say "Rust crates"
   fetch_crates
   say "Building (a first build takes minutes)"

@@ -14,3 +14,5 @@ compile() { "$UV" pip compile --quiet --universal --python-version 3.11 --genera
 mv requirements.lock.new requirements.lock
 { echo "$header"; compile requirements-dev.txt; } >requirements-dev.lock.new
 mv requirements-dev.lock.new requirements-dev.lock
+{ echo "$header"; compile --no-deps requirements-metal.txt; } >requirements-metal.lock.new
+mv requirements-metal.lock.new requirements-metal.lock

@@ -8,6 +8,12 @@ endif()
 list(APPEND CMAKE_PREFIX_PATH ${BODEGA_MLX_ROOT})
 find_package(MLX CONFIG REQUIRED)
 
+if(APPLE)
+  # The wheel names the frameworks by their path in the Xcode of the machine that built it.
+  set_target_properties(mlx PROPERTIES INTERFACE_LINK_LIBRARIES
+    "-framework Metal;-framework Foundation;-framework QuartzCore;-framework Accelerate")
+endif()
+
 add_library(bodega_mlx INTERFACE)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # The Linux wheel bundles a reference BLAS twenty times slower than OpenBLAS; cblas_sgemm is looked

@@ -28,6 +28,9 @@ class Backend {
   virtual bool supports(const Record& record) const = 0;
   // How its attention wants the keys of a block: see KvLayout.
   virtual bool keys_by_dim() const { return false; }
+  // Whether each kind of kernel is tried against its twin at start (self_check.h), for devices
+  // whose drivers and compilers we cannot test on.
+  virtual bool wants_self_check() const { return false; }
 
   // Repacks a matrix into the kernels' layout. Called once a matrix, before any step.
   virtual void load(MatrixId id) = 0;
@@ -50,5 +53,17 @@ struct SlotUse {
   std::vector<SlotId> writes;
 };
 SlotUse slots_of(const Record& record, const Plan& plan);
+
+// Records [begin, end) as one unit: the live slots they read before they write them, the slots that
+// a later record reads (all that it writes for a single record: a self-check looks at them), and
+// whether logits come out.
+struct Segment {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::vector<SlotId> inputs;
+  std::vector<SlotId> outputs;
+  bool logits = false;
+};
+Segment segment_of(const Plan& plan, std::size_t begin, std::size_t end);
 
 }  // namespace bodega::ops

@@ -6,7 +6,9 @@
 
 #include "base/cpu.h"
 #include "base/errors.h"
+#include "base/log.h"
 #include "ops/reference/reference.h"
+#include "ops/self_check.h"
 
 namespace bodega::ops {
 namespace {
@@ -29,6 +31,13 @@ std::unique_ptr<Backend> make_backend(Plan& plan, mx::Device device,
   }
   if (auto metal = make_metal_backend(plan)) return metal;
   return make_cuda_backend(plan);
+}
+
+// A step hands every slab through the graph, so a GPU, which commits memory at once anyway, has
+// few: the Metal kernels bind four.
+std::int64_t slab_bytes(mx::Device device, std::int64_t kv_bytes) {
+  constexpr std::int64_t kMegabyte = 1 << 20;
+  return device == mx::Device::cpu ? 64 * kMegabyte : std::max(256 * kMegabyte, kv_bytes / 3);
 }
 
 KvLayout only_group(const Plan& plan, const Backend* backend) {
@@ -67,12 +76,27 @@ Executor::Executor(Plan plan, mx::Device device, ExecutorOptions options)
     : plan_(std::move(plan)),
       device_(prepared(device)),
       backend_(make_backend(plan_, device, options)),
-      pool_(only_group(plan_, backend_.get()), options.kv_bytes, device) {
+      pool_(only_group(plan_, backend_.get()), options.kv_bytes, device,
+            slab_bytes(device, options.kv_bytes)) {
   for (const Record& record : plan_.records) {
     has_kernel_.push_back(backend_ != nullptr && backend_->supports(record));
   }
+  if (options.self_check && backend_ != nullptr && backend_->wants_self_check()) {
+    drop_wrong_kernels();
+  }
   twin_weights_ = std::make_unique<reference::Weights>(plan_, device, backend_.get());
   load_weights();
+}
+
+// Layouts follow from who computes a record, so this comes before the weights load.
+void Executor::drop_wrong_kernels() {
+  const std::vector<std::string> wrong = self_check_all(plan_, device_, has_kernel_);
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    if (wrong[i].empty()) continue;
+    has_kernel_[i] = false;
+    log_warn("a kernel failed its check at start: its record runs as stock MLX operations",
+             {{"record", i}, {"operation", record_name(plan_.records[i])}, {"why", wrong[i]}});
+  }
 }
 
 std::string Executor::kernels() const {

@@ -19,6 +19,7 @@ struct ExecutorOptions {
   int threads = 0;         // 0 = cpu_count()
   bool reference = false;  // twins only: the fp32 yardstick of tests and self-checks
   bool fast = false;  // int8 activations on the CPU: faster, and 27 in 1000 greedy tokens differ
+  bool self_check = true;  // try each kind of kernel at start where the device asks for it
 };
 
 // How far a record's kernel is from its twin, on the same inputs.
@@ -49,6 +50,7 @@ class Executor {
   std::vector<RecordCheck> check_records(const core::Batch& batch);
 
  private:
+  void drop_wrong_kernels();
   void load_weights();
   void run_twin(std::size_t index, const core::Batch& batch, StepArrays& arrays);
 
