@@ -10,27 +10,19 @@ BlockPool::BlockPool(int blocks) : blocks_(static_cast<std::size_t>(blocks)) {
   for (BlockId block = blocks - 1; block >= 0; --block) free_.push_back(block);
 }
 
-std::optional<BlockPool::Allocation> BlockPool::allocate() {
-  Allocation result;
-  if (!free_.empty()) {
-    result.block = free_.back();
-    free_.pop_back();
-  } else if (oldest_ != kNoBlock) {
-    result = {oldest_, true};
-    unlink_cached(result.block);
-    at(result.block).findable = false;
-  } else {
-    return std::nullopt;
-  }
-  at(result.block).references = 1;
-  return result;
+BlockId BlockPool::allocate() {
+  if (free_.empty()) return kNoBlock;
+  const BlockId block = free_.back();
+  free_.pop_back();
+  at(block).references = 1;
+  return block;
 }
 
 void BlockPool::retain(BlockId block) {
   Block& entry = at(block);
   if (entry.references == 0) {
     assert(entry.findable);
-    unlink_cached(block);
+    --idle_count_;
   }
   ++entry.references;
 }
@@ -40,7 +32,7 @@ void BlockPool::release(BlockId block) {
   assert(entry.references > 0);
   if (--entry.references > 0) return;
   if (entry.findable) {
-    append_cached(block);
+    ++idle_count_;
   } else {
     free_.push_back(block);
   }
@@ -52,58 +44,42 @@ void BlockPool::set_findable(BlockId block, bool findable) {
   entry.findable = findable;
   if (entry.references > 0) return;
   assert(!findable);  // a free block holds nothing worth finding
-  unlink_cached(block);
+  --idle_count_;
   free_.push_back(block);
 }
 
-std::vector<BlockId> BlockPool::eviction_order() const {
-  std::vector<BlockId> order;
-  order.reserve(static_cast<std::size_t>(cached_count_));
-  for (BlockId block = oldest_; block != kNoBlock; block = at(block).newer) order.push_back(block);
-  return order;
+BlockId BlockPool::retire() {
+  if (free_.empty()) return kNoBlock;
+  retired_.push_back(free_.back());
+  free_.pop_back();
+  return retired_.back();
 }
 
-void BlockPool::append_cached(BlockId block) {
-  Block& entry = at(block);
-  entry.older = newest_;
-  entry.newer = kNoBlock;
-  (newest_ == kNoBlock ? oldest_ : at(newest_).newer) = block;
-  newest_ = block;
-  ++cached_count_;
-}
-
-void BlockPool::unlink_cached(BlockId block) {
-  Block& entry = at(block);
-  (entry.older == kNoBlock ? oldest_ : at(entry.older).newer) = entry.newer;
-  (entry.newer == kNoBlock ? newest_ : at(entry.newer).older) = entry.older;
-  entry.older = entry.newer = kNoBlock;
-  --cached_count_;
+BlockId BlockPool::revive() {
+  if (retired_.empty()) return kNoBlock;
+  free_.push_back(retired_.back());
+  retired_.pop_back();
+  return free_.back();
 }
 
 void BlockPool::check() const {
-  enum class Place : char { kHeld, kFree, kCached };
-  std::vector<Place> places(blocks_.size(), Place::kHeld);
-  auto put = [&](BlockId block, Place place) {
-    Place& slot = places[static_cast<std::size_t>(block)];
-    if (slot != Place::kHeld) throw std::logic_error("block pool: a block is in two lists");
-    slot = place;
-  };
-  for (BlockId block : free_) put(block, Place::kFree);
-  const std::vector<BlockId> cached = eviction_order();
-  for (BlockId block : cached) put(block, Place::kCached);
-  if (static_cast<int>(cached.size()) != cached_count_) {
-    throw std::logic_error("block pool: wrong count of cached blocks");
+  std::vector<bool> listed(blocks_.size());
+  for (const std::vector<BlockId>* list : {&free_, &retired_}) {
+    for (const BlockId block : *list) {
+      if (listed[static_cast<std::size_t>(block)]) {
+        throw std::logic_error("block pool: a block is in two lists");
+      }
+      listed[static_cast<std::size_t>(block)] = true;
+    }
   }
+  int idle = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const Block& block = blocks_[i];
-    const bool held = block.references > 0;
-    if (held != (places[i] == Place::kHeld)) {
-      throw std::logic_error("block pool: a block is lost or held and listed at once");
-    }
-    if (!held && block.findable != (places[i] == Place::kCached)) {
-      throw std::logic_error("block pool: an unreferenced block is in the wrong list");
-    }
+    const bool unused = blocks_[i].references == 0 && !blocks_[i].findable;
+    if (unused != listed[i])
+      throw std::logic_error("block pool: a block is lost, or listed in use");
+    idle += blocks_[i].references == 0 && blocks_[i].findable;
   }
+  if (idle != idle_count_) throw std::logic_error("block pool: wrong count of idle blocks");
 }
 
 }  // namespace bodega::cache

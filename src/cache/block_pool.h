@@ -10,34 +10,32 @@ using BlockId = std::int32_t;
 inline constexpr BlockId kNoBlock = -1;
 
 // Who owns which KV block: integers only, the memory itself is the runner's. A block is
-//   held      referenced by `references(b)` block tables,
-//   findable  in the prefix index; unreferenced it stays in least-recently-used order, or
-//   free      neither.
-// Every operation is O(1).
+//   held      referenced by `references(b)` block tables or transfers,
+//   idle      findable in the prefix index and not referenced,
+//   free      neither, or
+//   retired   its memory was given back to the system.
+// Every operation is O(1). Which idle block goes when none is free is the Ladder's choice.
 class BlockPool {
  public:
-  struct Allocation {
-    BlockId block = kNoBlock;
-    bool was_findable = false;  // the caller has to take it out of the index
-  };
-
   explicit BlockPool(int blocks);
 
-  // A block with one reference: a free one, else the findable block unused for longest.
-  std::optional<Allocation> allocate();
+  // A free block with one reference; kNoBlock when there is none.
+  BlockId allocate();
   void retain(BlockId block);
-  // At the last reference a findable block becomes the most recently used one, others become free.
+  // At the last reference a findable block becomes idle, others become free.
   void release(BlockId block);
   void set_findable(BlockId block, bool findable);
 
+  BlockId retire();  // takes a free block out of use; kNoBlock when there is none
+  BlockId revive();  // puts one back; kNoBlock when none is retired
+
   int total() const { return static_cast<int>(blocks_.size()); }
-  int available() const { return static_cast<int>(free_.size()) + cached_count_; }
-  int cached() const { return cached_count_; }  // findable and not referenced
+  int free() const { return static_cast<int>(free_.size()); }
+  int idle() const { return idle_count_; }
+  int retired() const { return static_cast<int>(retired_.size()); }
+  int available() const { return free() + idle_count_; }
   int references(BlockId block) const { return at(block).references; }
   bool findable(BlockId block) const { return at(block).findable; }
-
-  // Unreferenced findable blocks, the next victim first.
-  std::vector<BlockId> eviction_order() const;
 
   // Throws std::logic_error when the books do not balance.
   void check() const;
@@ -46,20 +44,15 @@ class BlockPool {
   struct Block {
     int references = 0;
     bool findable = false;
-    BlockId older = kNoBlock;  // neighbours in the list of cached blocks
-    BlockId newer = kNoBlock;
   };
 
   const Block& at(BlockId block) const { return blocks_[static_cast<std::size_t>(block)]; }
   Block& at(BlockId block) { return blocks_[static_cast<std::size_t>(block)]; }
-  void append_cached(BlockId block);
-  void unlink_cached(BlockId block);
 
   std::vector<Block> blocks_;
   std::vector<BlockId> free_;  // a stack: what was freed last is warm in the processor's cache
-  BlockId oldest_ = kNoBlock;
-  BlockId newest_ = kNoBlock;
-  int cached_count_ = 0;
+  std::vector<BlockId> retired_;
+  int idle_count_ = 0;
 };
 
 }  // namespace bodega::cache

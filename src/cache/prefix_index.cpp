@@ -45,7 +45,13 @@ BlockId PrefixIndex::insert(Cursor& cursor, BlockTokens tokens, BlockId block) {
     entry.self = next_++;
     entry.parent = cursor.entry;
     entry.parent_block = parent == by_key_.end() ? kNoBlock : parent->second;
+    entry.parent_key = cursor.key;
     entry.key = key;
+    if (entry.parent_block != kNoBlock) {
+      Entry& before = entries_[static_cast<std::size_t>(entry.parent_block)];
+      ++before.children;
+      entry.depth = before.depth + 1;
+    }
     std::copy(tokens.begin(), tokens.end(), entry.tokens.begin());
     if (cursor.entry == 0) entry.salt = cursor.salt;
   } else if (!matches(at(place->second), cursor, tokens)) {
@@ -60,6 +66,9 @@ void PrefixIndex::erase(BlockId block) {
   Entry& entry = entries_[static_cast<std::size_t>(block)];
   if (entry.self == 0) return;
   by_key_.erase(entry.key);
+  if (entry.parent_block != kNoBlock) {
+    --entries_[static_cast<std::size_t>(entry.parent_block)].children;
+  }
   entry = Entry{};
 }
 
@@ -70,6 +79,7 @@ PrefixIndex::Cursor PrefixIndex::after(BlockId block, const std::string& salt) c
 
 void PrefixIndex::check() const {
   std::size_t live = 0;
+  std::vector<int> children(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.self == 0) continue;
@@ -81,6 +91,12 @@ void PrefixIndex::check() const {
     if (entry.parent == 0) continue;
     if (entry.parent_block == kNoBlock || at(entry.parent_block).self != entry.parent) {
       throw std::logic_error("prefix index: an entry outlived its parent");
+    }
+    ++children[static_cast<std::size_t>(entry.parent_block)];
+  }
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (children[i] != entries_[i].children) {
+      throw std::logic_error("prefix index: a wrong count of children");
     }
   }
   if (live != by_key_.size()) throw std::logic_error("prefix index: a key without an entry");

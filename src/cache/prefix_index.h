@@ -53,6 +53,14 @@ class PrefixIndex {
   Cursor after(BlockId block, const std::string& salt) const;
   // The findable block before this one; kNoBlock at the root.
   BlockId parent(BlockId block) const { return at(block).parent_block; }
+  int children(BlockId block) const { return at(block).children; }  // findable blocks behind it
+  int depth(BlockId block) const { return at(block).depth; }        // blocks before it
+  const Hash128& key(BlockId block) const { return at(block).key; }
+  const Hash128& parent_key(BlockId block) const { return at(block).parent_key; }
+  BlockTokens tokens(BlockId block) const { return at(block).tokens; }
+  Hash128 key_behind(const Hash128& parent, BlockTokens tokens) const {
+    return chain_hash_(parent, tokens);
+  }
   int size() const { return static_cast<int>(by_key_.size()); }
 
   // Throws std::logic_error when keys and entries disagree or an entry's parent is gone.
@@ -63,7 +71,10 @@ class PrefixIndex {
     EntryId self = 0;  // 0: the block is not findable
     EntryId parent = 0;
     BlockId parent_block = kNoBlock;
+    std::int32_t children = 0;
+    std::int32_t depth = 0;
     Hash128 key;
+    Hash128 parent_key;
     std::array<TokenId, core::kBlockTokens> tokens{};
     std::string salt;  // of root entries; deeper ones inherit it through their parent
   };

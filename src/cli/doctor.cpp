@@ -5,9 +5,11 @@
 
 #include "api/json.h"
 #include "base/cpu.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "cli/machine_report.h"
 #include "cli/verb.h"
+#include "engine/disk/measure_disk.h"
 #include "engine/probe.h"
 #include "server/default_model.h"
 
@@ -32,6 +34,8 @@ MachineReport examine(const DoctorFlags& flags) {
   report.bandwidth_gb_s = engine::measure_read_bandwidth(report.threads);
   const bool is_default = flags.model.empty() || server::is_default_model(flags.model);
   report.model = is_default ? server::default_model_path() : flags.model;
+  const std::string cache = default_cache_folder();
+  if (!cache.empty()) report.disk = engine::measure_disk(cache);
   report.probe = engine::probe_model(report.model, report.threads);
   return report;
 }

@@ -89,13 +89,24 @@ std::string to_text(const MachineReport& report) {
       "model       {}\n"
       "decode      {:.2f} ms a step of one row: weights at {:.1f} GB/s\n"
       "prefill     {:.2f} ms a step of {} rows: {:.1f} GFLOP/s\n"
-      "ridge       {:.1f} rows: fewer are bound by bandwidth, more by arithmetic\n",
+      "ridge       {:.1f} rows: fewer are bound by bandwidth, more by arithmetic\n"
+      "prices      a step of one row {:.2f} ms, one more row {:.3f} ms; off by {:.0f} % in {} "
+      "mixed "
+      "steps (median)\n",
       report.probe.kernels, report.probe.exact ? ", exact" : "", report.threads,
       report.usable_cores,
       report.cgroup_cores ? fmt::format(" (quota {:.1f})", *report.cgroup_cores) : "",
       format_bytes(report.free_bytes), format_bytes(report.memory_bytes), report.bandwidth_gb_s,
       report.threads, report.model, report.probe.one_row_s * 1e3, report.decode_gb_s(),
-      report.probe.many_rows_s * 1e3, report.probe.many_rows, report.gflops(), report.ridge_rows());
+      report.probe.many_rows_s * 1e3, report.probe.many_rows, report.gflops(), report.ridge_rows(),
+      report.probe.prices.decode_step_s * 1e3, report.probe.prices.row_s * 1e3,
+      report.probe.prices.error * 100, report.probe.prices.steps);
+  if (report.disk) {
+    out += fmt::format(
+        "ssd         {:.2f} GB/s read, {:.2f} GB/s written, {:.0f} us to the first byte (cache "
+        "folder, past the page cache)\n",
+        report.disk->read / 1e9, report.disk->write / 1e9, report.disk->latency_s * 1e6);
+  }
   out += "kernels     each against its twin of stock MLX operations\n";
   for (const auto& [operation, worst] : worst_by_operation(report.probe.checks)) {
     const char* verdict = worst.error <= kWorstRelativeError ? "ok" : "WRONG";
@@ -126,9 +137,20 @@ boost::json::object to_json(const MachineReport& report) {
                           {"prefill_step_ms", rounded(report.probe.many_rows_s * 1e3)},
                           {"gflops", rounded(report.gflops())},
                           {"ridge_rows", rounded(report.ridge_rows())},
+                          {"prices",
+                           {{"decode_step_ms", rounded(report.probe.prices.decode_step_s * 1e3)},
+                            {"row_ms", rounded(report.probe.prices.row_s * 1e3)},
+                            {"ridge_rows", rounded(report.probe.prices.ridge_rows)},
+                            {"prediction_error", rounded(report.probe.prices.error)},
+                            {"steps", report.probe.prices.steps}}},
                           {"healthy", report.healthy()},
                           {"checks", std::move(checks)},
                           {"notes", boost::json::array(advice.begin(), advice.end())}};
+  if (report.disk) {
+    out["ssd"] = {{"read_gb_s", rounded(report.disk->read / 1e9)},
+                  {"write_gb_s", rounded(report.disk->write / 1e9)},
+                  {"latency_us", rounded(report.disk->latency_s * 1e6)}};
+  }
   return out;
 }
 

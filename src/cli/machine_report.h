@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/disk/measure_disk.h"
 #include "engine/probe.h"
 
 namespace bodega::cli {
@@ -23,6 +24,7 @@ struct MachineReport {
   double bandwidth_gb_s = 0;  // reading memory, nothing else
   std::string model;
   engine::Probe probe;
+  std::optional<engine::DiskSpeed> disk;  // of the cache folder
 
   double decode_gb_s() const;  // weights read by a one-row step
   double gflops() const;       // of a many-rows step

@@ -58,8 +58,12 @@ class Engine::Impl {
     validate(request, limits_);
     if (draining_) throw unavailable("The model is being unloaded.");
     if (!board_.read().alive) throw unavailable("The model's engine has stopped.");
-    if (!board_.request_came(config_.max_waiting)) {
-      Error full(ErrorKind::kQueueFull, "The queue is full: try again later.");
+    if (const auto refused = board_.request_came(config_.max_waiting, config_.queue_timeout_s)) {
+      if (*refused == ErrorKind::kUnavailable) {
+        throw unavailable(
+            "The request would wait for longer than the queue's time-out: try later.");
+      }
+      Error full(*refused, "The queue is full: try again later.");
       full.retry_after_s = board_.retry_after_s();
       throw full;
     }

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/pressure.h"
 #include "core/output.h"
 #include "core/request.h"
+#include "cost/report.h"
 
 namespace bodega::text {
 class Tokenizer;
@@ -15,6 +17,7 @@ class Tokenizer;
 
 namespace bodega::engine {
 
+class Files;
 class Runner;
 class TextCodec;
 
@@ -30,18 +33,26 @@ struct FinishedRequest {
 };
 
 struct EngineConfig {
-  int max_step_tokens = 512;  // ceiling of rows in one step
-  int max_sequences = 256;    // running at once
-  int max_waiting = 100;      // queue bound: one more is refused with kQueueFull
-  int queue_timeout_s = 300;  // a waiter older than this ends with kUnavailable
-  int context_length = 0;     // tokens, prompt and answer; 0: as many as the pool holds
-  int max_prompt_rows = 32;   // rows a step of one request that wants prompt logprobs
-  int sampling_threads = 0;   // 0: one a processor; used only when a step's rows are worth it
+  int max_step_tokens = 512;    // ceiling of rows in one step
+  int max_sequences = 256;      // running at once
+  int max_prefills = 8;         // prompts that share a step
+  double max_gap_factor = 2.2;  // a step with prefill over a plain decode step, as predicted
+  double max_gap_s = 0;         // in place of the factor, when above 0
+  int max_waiting = 100;        // queue bound: one more is refused with kQueueFull
+  int queue_timeout_s = 300;    // a waiter older than this ends with kUnavailable
+  int context_length = 0;       // tokens, prompt and answer; 0: as many as the pool holds
+  int max_prompt_rows = 32;     // rows a step of one request that wants prompt logprobs
+  int sampling_threads = 0;     // 0: one a processor; used only when a step's rows are worth it
   bool prefix_cache = true;
+  std::int64_t disk_bytes = 0;            // of KV blocks on the SSD; 0: none are kept there
+  std::string disk_folder;                // for them; several processes may share it
+  std::string build;                      // another build's blocks are not believed
+  std::shared_ptr<Files> disk_files;      // tests only: null is the real file system
   std::string model_salt;                 // models and adapters that must not share KV differ here
   std::vector<core::TokenId> end_tokens;  // the model's own, all that any of its files declares
-  // Called on the engine's thread; must return quickly.
+  // Called on the engine's thread; both must return quickly.
   std::function<void(const FinishedRequest&)> on_finished;
+  std::function<MemoryPressure()> memory_pressure;  // of the system; empty: not watched
   // Tests only: called before each launch with the number of the step; what it throws fails the
   // step.
   std::function<void(std::uint64_t step)> before_step;
@@ -58,9 +69,18 @@ struct EngineStats {
   int blocks_total = 0;
   int blocks_free = 0;         // never used or not referenced
   int blocks_cached = 0;       // not referenced but findable
+  int blocks_given_back = 0;   // their memory is the system's while it is short of it
+  int memory_pressure = 0;     // 0 none, 1 some, 2 critical
   double last_step_age_s = 0;  // 0 when idle; a stuck loop shows as a growing number
   double predicted_wait_s = 0;
-  bool alive = true;  // the loop thread is running
+  cost::CostReport cost{};            // all zero without a cost model
+  std::uint64_t hot_blocks = 0;       // reused from memory since start
+  std::uint64_t restored_blocks = 0;  // read back from the SSD since start
+  std::uint64_t spilled_blocks = 0;   // written to it since start
+  std::uint64_t bad_blocks = 0;       // files on it that were not to be believed
+  std::int64_t disk_bytes = 0;        // on it now
+  double saved_s = 0;                 // of computing, by blocks reused
+  bool alive = true;                  // the loop thread is running
 };
 
 // Owns the model and the loop thread. All public members may be called from any thread.

@@ -42,6 +42,14 @@ void Inbox::cancel_all() {
   arrived_.notify_one();
 }
 
+void Inbox::wake() {
+  {
+    std::lock_guard lock(mutex_);
+    mail_.woken = true;
+  }
+  arrived_.notify_one();
+}
+
 void Inbox::close() {
   {
     std::lock_guard lock(mutex_);
@@ -51,7 +59,8 @@ void Inbox::close() {
 }
 
 bool Inbox::has_mail() const {
-  return mail_.closed || mail_.cancel_all || !mail_.submissions.empty() || !mail_.controls.empty();
+  return mail_.closed || mail_.cancel_all || mail_.woken || !mail_.submissions.empty() ||
+         !mail_.controls.empty();
 }
 
 Inbox::Mail Inbox::take(bool wait, std::optional<double> deadline_s) {

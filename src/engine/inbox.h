@@ -31,6 +31,7 @@ class Inbox {
     std::vector<Submission> submissions;          // in order of arrival
     std::map<core::RequestId, Control> controls;  // apply after the submissions
     bool cancel_all = false;
+    bool woken = false;
     bool closed = false;
   };
 
@@ -38,6 +39,7 @@ class Inbox {
   void cancel(core::RequestId id);
   void pause(core::RequestId id, bool paused);
   void cancel_all();
+  void wake();  // something that is no message has happened
   void close();
 
   // Everything that came since the last call. With `wait` it first waits for something to come, or

@@ -3,12 +3,16 @@
 #include <mlx/mlx.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/errors.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/pressure.h"
 #include "engine/model_runner.h"
 #include "model/checkpoint.h"
 #include "model/record.h"
@@ -19,6 +23,7 @@ namespace {
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr std::int64_t kLeastKvBytes = 64 * kMiB;
 constexpr std::int64_t kMostKvBytes = 16 * 1024 * kMiB;
+constexpr std::int64_t kMostSsdBytes = 32 * 1024 * kMiB;
 
 std::shared_ptr<const text::Tokenizer> make_tokenizer(const model::Checkpoint& checkpoint) {
   if (const auto json = checkpoint.tokenizer_json()) return text::Tokenizer::from_json(*json);
@@ -51,6 +56,17 @@ std::int64_t kv_bytes(const LoadOptions& options, const ops::Plan& plan,
   return std::clamp(std::min(bytes, useful), std::min(useful, kLeastKvBytes), kMostKvBytes);
 }
 
+// The SSD rung's share: a tenth of what is free, or nothing where that cannot be told.
+std::int64_t ssd_bytes(const LoadOptions& options) {
+  if (!options.ssd_cache || options.cache_folder.empty()) return 0;
+  if (options.ssd_bytes > 0) return options.ssd_bytes;
+  std::error_code error;
+  std::filesystem::create_directories(options.cache_folder, error);
+  const std::filesystem::space_info space = std::filesystem::space(options.cache_folder, error);
+  if (error) return 0;
+  return std::min(static_cast<std::int64_t>(space.available / 10), kMostSsdBytes);
+}
+
 std::string fingerprint_of(const model::Checkpoint& checkpoint, const std::string& chat_template,
                            const std::string& kernels) {
   Hasher128 hasher;
@@ -80,6 +96,9 @@ LoadedModel load_model(LoadOptions options) {
   options.engine.context_length = loaded.context_length;
   options.engine.end_tokens = loaded.config.end_tokens;
   options.engine.model_salt = checkpoint->content_hash();
+  options.engine.memory_pressure = system_memory_pressure;
+  options.engine.disk_bytes = ssd_bytes(options);
+  options.engine.disk_folder = options.cache_folder + "/kv";
 
   // The engine's constructor waits for this lambda, which runs on the engine's own thread.
   const auto make_runner = [&]() -> std::unique_ptr<Runner> {
@@ -93,6 +112,9 @@ LoadedModel load_model(LoadOptions options) {
         std::make_unique<ModelRunner>(std::move(plan), mlx::core::default_device(), executor);
     loaded.kernels = runner->executor().kernels();
     loaded.exact = runner->executor().exact();
+    runner->learn_prices({options.cache_folder, options.engine.model_salt + loaded.kernels + ' ' +
+                                                    std::to_string(executor.threads) + ' ' +
+                                                    std::to_string(cpu_count())});
     return runner;
   };
   loaded.engine = std::make_unique<Engine>(options.engine, loaded.tokenizer, make_runner);

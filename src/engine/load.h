@@ -18,7 +18,10 @@ struct LoadOptions {
   std::int64_t memory_bytes = 0;  // weights and KV together; 0 = decided by the machine
   int threads = 0;                // 0 = decided by the machine
   bool fast = false;              // int8 activations on the CPU
-  EngineConfig engine;            // context_length, model_salt and end_tokens are filled in
+  std::string cache_folder;       // prices and KV blocks are kept here; "" = nowhere
+  bool ssd_cache = true;
+  std::int64_t ssd_bytes = 0;  // 0 = a tenth of the free disk, at most 32 GiB
+  EngineConfig engine;         // context_length, model_salt and end_tokens are filled in
 };
 
 // A model on its device, with the engine that runs it.

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/thread_pool.h"
+#include "engine/calibrate.h"
 #include "engine/model_runner.h"
 #include "model/checkpoint.h"
 #include "model/llama.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr int kContext = 1024;
 constexpr int kManyRows = 256;
 constexpr int kRepeats = 7;
+constexpr int kMixedSteps = 60;
+constexpr int kFirstStreamBlock = 32;
 constexpr std::int64_t kKvBytes = std::int64_t{64} << 20;
 constexpr std::size_t kBufferBytes = std::size_t{256} << 20;
 
@@ -44,6 +47,30 @@ double median_step(ModelRunner& runner, const core::Batch& batch) {
   return times[times.size() / 2];
 }
 
+// Steps as a server has them, some decodes beside a chunk: how well does the calibrated model know
+// what they take?
+cost::CostReport check_prices(ModelRunner& runner) {
+  cost::CostModel prices = calibrate(runner, work_of(runner.executor().plan()));
+  for (int i = 0; i < kMixedSteps; ++i) {
+    core::Batch batch = one_sequence(runner, 0, 1 + i * 13 % 48);
+    for (int stream = 0; stream < i % 8; ++stream) {
+      batch.blocks.push_back(runner.block_ref(kFirstStreamBlock + stream));
+      batch.sequences.push_back(
+          {batch.rows(), 1, i % core::kBlockTokens, static_cast<int>(batch.blocks.size()) - 1, 1});
+      batch.sampled_rows.push_back(batch.rows());
+      batch.tokens.push_back(stream);
+    }
+    cost::StepShape shape;
+    for (const core::SequenceSlice& s : batch.sequences) shape.add_rows(s.position, s.row_count);
+    shape.sampled_rows = static_cast<int>(batch.sampled_rows.size());
+    const Stopwatch watch;
+    runner.launch(batch);
+    runner.logits();
+    prices.observe_step(shape, watch.seconds());
+  }
+  return prices.report();
+}
+
 }  // namespace
 
 Probe probe_model(const std::string& path, int threads) {
@@ -62,6 +89,7 @@ Probe probe_model(const std::string& path, int threads) {
   probe.many_rows = kManyRows;
   probe.many_rows_s = median_step(runner, one_sequence(runner, 0, kManyRows));
   probe.one_row_s = median_step(runner, one_sequence(runner, kManyRows, 1));
+  probe.prices = check_prices(runner);
   return probe;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/report.h"
 #include "ops/executor.h"
 #include "ops/plan.h"
 
@@ -17,6 +18,7 @@ struct Probe {
   double one_row_s = 0;                  // a decode step of one sequence, median
   double many_rows_s = 0;                // a prefill step of `many_rows` rows, median
   int many_rows = 0;
+  cost::CostReport prices;  // the calibrated cost model, and its error on mixed steps
 };
 
 // Loads the model and runs steps on the caller's thread; nothing is served meanwhile.

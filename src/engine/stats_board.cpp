@@ -21,11 +21,12 @@ EngineStats StatsBoard::read() const {
   return stats;
 }
 
-bool StatsBoard::request_came(int max_waiting) {
+std::optional<ErrorKind> StatsBoard::request_came(int max_waiting, double longest_wait_s) {
   std::lock_guard lock(mutex_);
-  if (waiting_ >= max_waiting + std::max(spare_, 0)) return false;
+  if (waiting_ >= max_waiting + std::max(spare_, 0)) return ErrorKind::kQueueFull;
+  if (predicted_wait_s() > longest_wait_s) return ErrorKind::kUnavailable;
   ++waiting_;
-  return true;
+  return std::nullopt;
 }
 
 int StatsBoard::retry_after_s() const {
@@ -33,8 +34,11 @@ int StatsBoard::retry_after_s() const {
   return std::max(1, static_cast<int>(std::ceil(predicted_wait_s())));
 }
 
+// Of one more request. Those that came since the last step count too, though the loop has not seen
+// them yet.
 double StatsBoard::predicted_wait_s() const {
-  return spare_ > 0 ? 0.0 : start_interval_s_ * (waiting_ + 1);
+  const int turns = std::max(0, waiting_ + 1 - std::max(spare_, 0));
+  return turns * (start_interval_s_ > 0 ? start_interval_s_ : predicted_interval_s_);
 }
 
 bool StatsBoard::wait_until_empty(double seconds) {
@@ -61,8 +65,10 @@ void StatsBoard::request_left(bool started) {
   if (waiting_ + running_ == 0) emptied_.notify_all();
 }
 
-void StatsBoard::publish(const EngineStats& counters, int spare_sequences) {
+void StatsBoard::publish(const EngineStats& counters, int spare_sequences,
+                         double start_interval_s) {
   std::lock_guard lock(mutex_);
+  predicted_interval_s_ = start_interval_s;
   counters_ = counters;
   spare_ = spare_sequences;
 }

@@ -3,7 +3,9 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
+#include "base/errors.h"
 #include "engine/engine.h"
 
 namespace bodega::engine {
@@ -13,8 +15,10 @@ class StatsBoard {
  public:
   // --- any thread ---
   EngineStats read() const;
-  // Counts a new request; false when `max_waiting` wait beside those that can start at once.
-  bool request_came(int max_waiting);
+  // Counts a new request, or says why it cannot come: `max_waiting` wait already beside those that
+  // can start at once (kQueueFull), or it would wait for longer than `longest_wait_s`
+  // (kUnavailable).
+  std::optional<ErrorKind> request_came(int max_waiting, double longest_wait_s);
   int retry_after_s() const;
   // True when no request was left within `seconds`.
   bool wait_until_empty(double seconds);
@@ -25,7 +29,9 @@ class StatsBoard {
 
   // --- the loop ---
   // Fields that the board counts itself (waiting, running, age, wait, alive) are kept.
-  void publish(const EngineStats& counters, int spare_sequences);
+  // `start_interval_s`: predicted time between two starts while others wait; used until such
+  // intervals have been seen.
+  void publish(const EngineStats& counters, int spare_sequences, double start_interval_s);
   void set_busy(bool busy);  // true again and again while the loop makes progress
   void set_stopped();
 
@@ -41,6 +47,7 @@ class StatsBoard {
   std::int64_t progress_ns_ = 0;  // 0: idle
   double last_start_s_ = 0;
   double start_interval_s_ = 0;  // between two starts while others wait, smoothed
+  double predicted_interval_s_ = 0;
   bool alive_ = true;
 };
 

@@ -114,6 +114,9 @@ void StepLoop::send(LiveRequest& request, core::RequestOutput output) {
 }
 
 void StepLoop::report_finished(const LiveRequest& request) {
+  constexpr double kWeight = 0.2;
+  const double service_s = monotonic_seconds() - request.started_s;
+  service_s_ += (service_s_ == 0 ? 1.0 : kWeight) * (service_s - service_s_);
   if (!config_.on_finished) return;
   FinishedRequest finished{request.request, {}, {}, request.usage};
   for (const auto& choice : request.choices) {

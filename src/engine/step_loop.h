@@ -8,9 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "cache/kv_cache.h"
+#include "engine/disk/cache_traffic.h"
 #include "engine/inbox.h"
 #include "engine/live_request.h"
+#include "engine/pressure_valve.h"
 #include "engine/runner.h"
 #include "engine/stats_board.h"
 #include "engine/text_codec.h"
@@ -40,6 +43,7 @@ class StepLoop {
   struct Step {
     schedule::StepPlan plan;
     std::string failure;  // what launch threw
+    Stopwatch watch;      // since it was planned
   };
 
   // The step: run is launch and collect, with the host's work on the step before in between.
@@ -55,7 +59,10 @@ class StepLoop {
   void apply(core::RequestId id, const Control& control);
   void expire_waiters();
   std::optional<double> next_expiry() const;
+  std::optional<double> next_wake() const;
   void note_starts(const schedule::StepPlan& plan);
+  void learn(const Step& step);
+  double service_seconds() const;
   void publish_stats();
 
   // Token ids (step_sampling.cpp).
@@ -83,8 +90,12 @@ class StepLoop {
   Runner& runner_;
   Inbox& inbox_;
   StatsBoard& board_;
+  cost::CostModel* prices_;      // null: unknown
+  std::unique_ptr<BlockIo> io_;  // until traffic_ takes it
   cache::KvCache cache_;
   schedule::Scheduler scheduler_;
+  CacheTraffic traffic_;
+  PressureValve valve_;
   TokenDrawer drawer_;
 
   std::unordered_map<core::RequestId, std::unique_ptr<LiveRequest>> requests_;
@@ -93,7 +104,8 @@ class StepLoop {
   std::vector<core::RequestId> touched_;  // have something to tell
   schedule::SequenceId last_sequence_ = schedule::kNoSequence;
   EngineStats counters_;
-  bool idle_ = true;  // the last step had no rows and left nothing to tell
+  double service_s_ = 0;  // from start to end of a request, smoothed; 0: none has ended yet
+  bool idle_ = true;      // the last step had no rows and left nothing to tell
 };
 
 }  // namespace bodega::engine

@@ -29,6 +29,7 @@ void StepLoop::collect(const Step& step) {
     fail_step(plan, failure);
   }
   idle_ = plan.empty() && touched_.empty();
+  learn(step);
   publish_stats();
 }
 

@@ -1,9 +1,10 @@
 #include "schedule/scheduler.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/errors.h"
@@ -11,26 +12,27 @@
 namespace bodega::schedule {
 namespace {
 
-// How many later arrivals may overtake a request of this priority: bounded, so nobody starves.
-constexpr std::array<std::uint64_t, 3> kOvertakers = {0, 64, 1024};
+// A step looks at so many of those that wait, the first ones: a longer queue costs no more.
+constexpr std::size_t kWaitersLookedAt = 64;
 
 }  // namespace
 
 Scheduler::Scheduler(const Limits& limits, cache::KvCache& cache,
-                     std::vector<core::BlockRef> block_refs)
-    : limits_(limits), cache_(cache), block_refs_(std::move(block_refs)) {
+                     std::vector<core::BlockRef> block_refs, const cost::CostModel* prices)
+    : limits_(limits), cache_(cache), block_refs_(std::move(block_refs)), prices_(prices) {
   if (limits_.max_step_tokens < kMinStepTokens || limits_.max_sequences < 1 ||
-      limits_.max_prompt_rows < 1) {
+      limits_.max_prompt_rows < 1 || limits_.max_prefills < 1) {
     throw Error(ErrorKind::kConfig, "A step needs room for at least " +
                                         std::to_string(kMinStepTokens) +
-                                        " tokens, one sequence and one prompt row.");
+                                        " tokens, one sequence, one prompt and one prompt row.");
   }
 }
 
 // --- Who exists ---
 
 void Scheduler::add(SequenceSpec spec) {
-  const std::uint64_t rank = arrivals_++ + kOvertakers[static_cast<std::size_t>(spec.priority)];
+  const std::uint64_t rank =
+      order_.rank(spec.user_key, spec.priority, static_cast<int>(spec.prompt.size()));
   const SequenceId leader_id = spec.leader;
   auto owned = std::make_unique<Sequence>(std::move(spec), rank);
   Sequence& sequence = *owned;
@@ -96,9 +98,10 @@ int Scheduler::spare_sequences() const {
 
 StepPlan Scheduler::schedule() {
   ++step_;
+  shape_ = {};
   const int reserve = prefill_wanted() ? limits_.max_step_tokens / 4 : 0;
   const int decode_rows = plan_decodes(limits_.max_step_tokens - reserve);
-  plan_prefills(limits_.max_step_tokens - decode_rows);
+  plan_prefills(limits_.max_step_tokens - decode_rows, decode_rows);
 
   StepPlan plan;
   for (const bool decodes : {true, false}) {
@@ -108,12 +111,14 @@ StepPlan Scheduler::schedule() {
       }
     }
   }
+  plan.shape.sampled_rows = static_cast<int>(plan.batch.sampled_rows.size());
+  plan.restores = std::exchange(restores_, {});
   return plan;
 }
 
 bool Scheduler::prefill_wanted() const {
   return !waiting_.empty() || std::any_of(running_.begin(), running_.end(), [](const auto& entry) {
-    return entry.second->pending() > 1;
+    return entry.second->pending() > 1 && !entry.second->restoring;
   });
 }
 
@@ -121,7 +126,7 @@ bool Scheduler::prefill_wanted() const {
 std::vector<Sequence*> Scheduler::pick_decodes(int budget) const {
   std::vector<Sequence*> ready;
   for (const auto& [_, sequence] : running_) {
-    if (sequence->pending() == 1) ready.push_back(sequence);
+    if (sequence->pending() == 1 && !sequence->restoring) ready.push_back(sequence);
   }
   if (static_cast<int>(ready.size()) <= budget) return ready;
   std::sort(ready.begin(), ready.end(), [](const Sequence* a, const Sequence* b) {
@@ -140,6 +145,8 @@ int Scheduler::plan_decodes(int budget) {
     if (sequence->admitted && secure_next_block(*sequence)) {
       sequence->planned = 1;
       ++rows;
+      shape_.add_rows(sequence->computed, 1);
+      ++shape_.sampled_rows;
     }
   }
   return rows;
@@ -155,60 +162,85 @@ bool Scheduler::secure_next_block(Sequence& sequence) {
   return true;
 }
 
-// Whose blocks go: idle holders first (paused or waiting), then admitted ones, always the latest
-// arrival. nullptr: nobody but `keeper` and those that came before it holds any.
+// Whose blocks go: idle holders first (paused or waiting), then admitted ones that came after
+// `keeper`; of these the one whose block is the cheapest to get back. nullptr: nobody but `keeper`
+// and those that came before it holds any.
 Sequence* Scheduler::victim(const Sequence& keeper, bool idle_only) const {
   Sequence* best = nullptr;
-  auto worth = [](const Sequence& s) { return std::pair(!s.admitted, key(s)); };
+  auto worth = [this](const Sequence& s) { return std::tuple(!s.admitted, -price_of(s), key(s)); };
   for (const auto& [_, sequence] : sequences_) {
     if (sequence->table.blocks.empty() || sequence.get() == &keeper) continue;
+    if (sequence->restoring) continue;  // its blocks would not be free before the read has ended
     if (sequence->admitted && (idle_only || key(*sequence) < key(keeper))) continue;
     if (best == nullptr || worth(*best) < worth(*sequence)) best = sequence.get();
   }
   return best;
 }
 
+// Seconds to have a sequence's positions again, a block: computed, or written out and read back.
+double Scheduler::price_of(const Sequence& sequence) const {
+  if (prices_ == nullptr || sequence.table.blocks.empty()) return 0;
+  const auto blocks = static_cast<double>(sequence.table.blocks.size());
+  double seconds = prices_->recompute_seconds(0, sequence.computed);
+  if (cache_.ladder().has_disk() && prices_->machine().has_ssd()) {
+    const auto bytes =
+        static_cast<std::int64_t>(sequence.table.blocks.size()) * prices_->work().block_bytes;
+    seconds = std::min(seconds, prices_->spill_seconds(bytes) + prices_->reload_seconds(bytes));
+  }
+  return seconds / blocks;
+}
+
 void Scheduler::give_up_blocks(Sequence& sequence) {
   cache_.drop(sequence.table);
   sequence.computed = 0;
+  sequence.restoring = cache::kNoTransfer;
   if (!sequence.admitted) return;
   ++preempted_;
   dequeue(sequence);
   enqueue(sequence);
 }
 
-void Scheduler::plan_prefills(int budget) {
+void Scheduler::plan_prefills(int row_ceiling, int decode_rows) {
   const Sequence* admitted = admit_oldest();
   std::vector<Sequence*> order;
   for (const auto& [_, sequence] : running_) {
+    if (sequence->restoring) continue;
     if (sequence->pending() > 1 || sequence == admitted) order.push_back(sequence);
   }
-  if (!blocks_short_) {
-    for (const auto& [_, sequence] : waiting_) order.push_back(sequence);
+  if (!blocks_short_ && running() < limits_.max_sequences) {
+    const auto first = std::min(waiting_.size(), kWaitersLookedAt);
+    std::for_each_n(waiting_.begin(), first, [&](auto& entry) { order.push_back(entry.second); });
   }
   if (order.empty()) return;
+  PrefillBudget budget(limits_.gap, prices_, shape_,
+                       {row_ceiling, limits_.max_prefills, decode_rows > 0});
   Sequence* oldest = *std::min_element(order.begin(), order.end(),
                                        [](auto* a, auto* b) { return key(*a) < key(*b); });
-  budget -= plan_rows(*oldest, (budget + 1) / 2);
+  plan_rows(*oldest, budget, true);
   std::sort(order.begin(), order.end(), [](const Sequence* a, const Sequence* b) {
     return std::pair(a->pending(), key(*a)) < std::pair(b->pending(), key(*b));
   });
   for (Sequence* sequence : order) {
-    if (budget == 0) break;
-    budget -= plan_rows(*sequence, budget);
+    if (budget.spent()) break;
+    plan_rows(*sequence, budget, false);
   }
 }
 
-// Adds up to `budget` rows of a sequence to the step, admitting it first where needed.
-int Scheduler::plan_rows(Sequence& sequence, int budget) {
-  if (!sequence.admitted && !try_admit(sequence)) return 0;
+// Adds rows of a sequence to the step, up to the budget or half of it, admitting it first where
+// needed.
+void Scheduler::plan_rows(Sequence& sequence, PrefillBudget& budget, bool half) {
+  if (sequence.planned == 0 && !budget.takes_another()) return;
+  if (!sequence.admitted && !try_admit(sequence)) return;
+  if (sequence.restoring) return;  // admitted just now
   int chunk = sequence.pending();
   if (sequence.wants_prompt_rows && sequence.prompt_rows_seen + 1 < sequence.prompt_tokens) {
     chunk = std::min(chunk, limits_.max_prompt_rows);
   }
-  const int rows = std::min(budget, chunk - sequence.planned);
+  const int fits = budget.rows_at(sequence.computed + sequence.planned);
+  const int rows = std::min(half ? (fits + 1) / 2 : fits, chunk - sequence.planned);
+  if (rows <= 0) return;
+  budget.take(sequence.computed + sequence.planned, rows, sequence.planned == 0);
   sequence.planned += rows;
-  return rows;
 }
 
 // The longest waiter gets the first go at free blocks; while it does not fit nobody else is let in,
@@ -216,10 +248,12 @@ int Scheduler::plan_rows(Sequence& sequence, int budget) {
 Sequence* Scheduler::admit_oldest() {
   blocks_short_ = false;
   if (running() >= limits_.max_sequences) return nullptr;
-  const auto entry = std::find_if(waiting_.begin(), waiting_.end(), [this](const auto& waiter) {
+  const auto last = std::next(
+      waiting_.begin(), static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kWaitersLookedAt)));
+  const auto entry = std::find_if(waiting_.begin(), last, [this](const auto& waiter) {
     return !prefix_is_coming(*waiter.second);
   });
-  if (entry == waiting_.end()) return nullptr;
+  if (entry == last) return nullptr;
   Sequence& oldest = *entry->second;
   while (!admit(oldest)) {
     Sequence* idle = victim(oldest, true);
@@ -241,7 +275,7 @@ bool Scheduler::prefix_is_coming(const Sequence& waiter) const {
     return false;
   }
   for (const auto& [_, runner] : running_) {
-    const bool moves = runner->planned > 0 || runner->last_step + 1 >= step_;
+    const bool moves = runner->planned > 0 || runner->last_step + 1 >= step_ || runner->restoring;
     if (runner->pending() <= 1 || !moves || runner->table.salt != waiter.table.salt) continue;
     const auto [end, _other] = std::mismatch(waiter.tokens.begin(), waiter.tokens.end() - 1,
                                              runner->tokens.begin(), runner->tokens.end());
@@ -265,28 +299,59 @@ bool Scheduler::try_admit(Sequence& sequence) {
 // Takes all blocks of the tokens known so far at once: a prefill never stops half way for want of
 // blocks, only a decoding sequence can. On failure it keeps what the cache already had of it.
 bool Scheduler::admit(Sequence& sequence) {
+  const int skippable = sequence.wants_prompt_rows ? sequence.prompt_rows_seen / core::kBlockTokens
+                                                   : std::numeric_limits<int>::max();
   if (sequence.table.blocks.empty()) {
-    const int skippable = sequence.wants_prompt_rows
-                              ? sequence.prompt_rows_seen / core::kBlockTokens
-                              : std::numeric_limits<int>::max();
     sequence.computed = cache_.reuse(sequence.table, sequence.tokens, skippable);
   }
   if (!has_room(sequence)) return false;
+  if (sequence.computed == sequence.table.findable * core::kBlockTokens) {
+    cache_.count_reuse(sequence.table);
+  }
   cache_.grow(sequence.table, static_cast<int>(sequence.tokens.size()));
-  if (!sequence.started) sequence.reused = sequence.computed;
+  if (!sequence.started) {
+    sequence.reused = sequence.computed;
+    order_.started(sequence.rank, sequence.priority);
+  }
   sequence.started = true;
   dequeue(sequence);
   sequence.admitted = true;
   running_.emplace(key(sequence), &sequence);
+  plan_restore(sequence, skippable);
   return true;
 }
 
+// Others run while what the SSD has of the prefix is read.
+void Scheduler::plan_restore(Sequence& sequence, int max_blocks) {
+  // Positions beyond the findable ones that are already computed are not read again.
+  if (sequence.restoring) return;
+  if (sequence.computed != sequence.table.findable * core::kBlockTokens) return;
+  auto job = cache_.plan_restore(sequence.table, sequence.tokens, max_blocks);
+  if (!job) return;
+  sequence.restoring = job->id;
+  readers_.emplace(job->id, sequence.id);
+  restores_.push_back(std::move(*job));
+}
+
+void Scheduler::restored(const cache::RestoreJob& job, int good) {
+  const auto reader = readers_.extract(job.id);
+  Sequence* sequence = reader.empty() ? nullptr : get(reader.mapped());
+  if (sequence != nullptr && sequence->restoring == job.id) {
+    sequence->restoring = cache::kNoTransfer;
+    sequence->computed = (sequence->table.findable + good) * core::kBlockTokens;
+    if (sequence->last_step == 0) sequence->reused = sequence->computed;
+    cache_.publish(sequence->table, sequence->tokens, sequence->computed);
+  }
+  cache_.restored(job, good);
+}
+
 // Beside its own blocks it leaves one for about each running sequence, which may need one next.
-bool Scheduler::has_room(const Sequence& sequence) const {
+// What the SSD should have is not thrown away for it while it can be written.
+bool Scheduler::has_room(const Sequence& sequence) {
   const int missing = core::blocks_for(static_cast<int>(sequence.tokens.size())) -
                       static_cast<int>(sequence.table.blocks.size());
   const int margin = std::min(running(), cache_.pool().total() / 16);
-  return missing + margin <= cache_.available();
+  return missing + margin <= cache_.available() && !cache_.wait_for_room(missing);
 }
 
 void Scheduler::add_slice(Sequence& sequence, StepPlan& plan) {
@@ -304,6 +369,7 @@ void Scheduler::add_slice(Sequence& sequence, StepPlan& plan) {
     batch.blocks.push_back(block_refs_[static_cast<std::size_t>(block)]);
   }
   batch.sequences.push_back(slice);
+  plan.shape.add_rows(slice.position, slice.row_count);
   add_sampled_rows(sequence, slice, plan);
   sequence.last_step = step_;
 }

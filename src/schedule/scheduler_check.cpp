@@ -40,10 +40,13 @@ void Scheduler::check_sequence(const Sequence& sequence) const {
   const bool waits = !sequence.admitted && !sequence.gated && !sequence.paused;
   require(waits == waiting_.contains(key(sequence)), "is in the wrong queue", sequence);
   require(!sequence.gated || table.blocks.empty(), "holds blocks before its turn", sequence);
-  // Everything from the next position on will be written: nobody else may hold or find it.
+  // Everything from the next position on will be written: nobody else may hold or find it, but a
+  // transfer that fills it.
+  const int holders = sequence.restoring == cache::kNoTransfer ? 1 : 2;
   for (std::size_t i = static_cast<std::size_t>(sequence.computed / core::kBlockTokens);
        i < table.blocks.size(); ++i) {
-    require(cache_.pool().references(table.blocks[i]) == 1, "would write a shared block", sequence);
+    require(cache_.pool().references(table.blocks[i]) <= holders, "would write a shared block",
+            sequence);
     require(!cache_.pool().findable(table.blocks[i]), "would write a findable block", sequence);
   }
 }

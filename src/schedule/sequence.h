@@ -18,6 +18,7 @@ struct SequenceSpec {
   SequenceId id = kNoSequence;    // never used twice
   std::vector<TokenId> prompt{};  // at least one token
   std::string cache_salt{};
+  std::string user_key{};  // API key's id: waiting requests of different keys take turns
   core::Priority priority = core::Priority::kNormal;
   // Logits of every prompt row are wanted, so none may be skipped.
   bool wants_prompt_rows = false;
@@ -32,13 +33,15 @@ struct Sequence {
   explicit Sequence(SequenceSpec&& spec, std::uint64_t rank_)
       : id(spec.id),
         rank(rank_),
+        priority(spec.priority),
         tokens(std::move(spec.prompt)),
         prompt_tokens(static_cast<int>(tokens.size())),
         wants_prompt_rows(spec.wants_prompt_rows),
         table(std::move(spec.cache_salt)) {}
 
   SequenceId id;
-  std::uint64_t rank;           // lower = earlier; ties by id
+  std::uint64_t rank;  // lower = earlier; ties by id
+  core::Priority priority;
   std::vector<TokenId> tokens;  // prompt, then what was sampled
   int prompt_tokens;
   bool wants_prompt_rows;
@@ -50,7 +53,8 @@ struct Sequence {
   bool gated = false;
   bool paused = false;       // keeps its blocks, until another one needs them
   bool prompt_done = false;  // the whole prompt was computed once
-  int planned = 0;           // rows of the step that is being put together
+  cache::TransferId restoring = cache::kNoTransfer;  // admitted, but its prefix is being read
+  int planned = 0;                                   // rows of the step that is being put together
   std::uint64_t last_step = 0;
   std::vector<SequenceId> followers;  // gated choices of the same request
   cache::BlockTable table;

@@ -32,11 +32,15 @@ struct ModelOptions {
   int cb_prefill_batch_size = 8;         // sequences that prefill in one step
   int cb_completion_batch_size = 32;     // sequences that decode in one step
   int cb_chunked_prefill_tokens = 2048;  // ceiling of a prefill chunk; 0 = whole prompts
+  std::string max_gap = "2.2x";          // longest step beside running streams
   bool cb_enable_prefix_cache = true;
   std::string kv_mode = "exact";
   std::uint64_t memory_budget = 0;         // bytes for weights and KV; 0 = decided by the machine
   std::string cpu_precision = "faithful";  // or "fast": int8 activations
   int threads = 0;                         // CPU threads of the worker; 0 = decided by the machine
+  std::string cache_dir;                   // "" = the user's cache folder
+  bool ssd_cache = true;                   // keep KV on the SSD
+  std::uint64_t ssd_budget = 0;            // bytes there; 0 = a tenth of the free disk
   std::string log_requests;                // file for `bodega replay`; holds what people wrote
   std::string scripted_model;              // tests only: file with the ids each request "samples"
 };

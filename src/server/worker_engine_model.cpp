@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -9,10 +10,12 @@
 
 #include "base/clock.h"
 #include "base/errors.h"
+#include "base/folders.h"
 #include "base/hash.h"
 #include "engine/load.h"
 #include "registry/process.h"
 #include "server/default_model.h"
+#include "server/gap_option.h"
 #include "server/worker_script.h"
 
 namespace bodega::server {
@@ -22,26 +25,21 @@ namespace json = boost::json;
 
 constexpr double kBytesPerMb = 1024.0 * 1024.0;
 
+double rounded(double value) { return std::round(value * 1000) / 1000; }
+
 std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(ErrorKind::kConfig, "Cannot read the chat template " + path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Known options that the scheduler has no use for yet: refused by name, unless they say nothing.
+// A known option that the scheduler has no use for: refused by name, unless it says nothing.
 void refuse_unused(const ModelOptions& options) {
-  const ModelOptions defaults;
-  const auto refuse = [](int value, int usual, const char* name) {
-    if (value == usual) return;
-    throw Error(ErrorKind::kConfig,
-                std::string(name) +
-                    " is not supported yet: bound a step with cb_max_num_seqs and "
-                    "cb_chunked_prefill_tokens.",
-                name);
-  };
-  refuse(options.cb_prefill_batch_size, defaults.cb_prefill_batch_size, "cb_prefill_batch_size");
-  refuse(options.cb_completion_batch_size, defaults.cb_completion_batch_size,
-         "cb_completion_batch_size");
+  if (options.cb_completion_batch_size == ModelOptions{}.cb_completion_batch_size) return;
+  throw Error(ErrorKind::kConfig,
+              "cb_completion_batch_size is not supported: every running sequence decodes in every "
+              "step; bound them with cb_max_num_seqs.",
+              "cb_completion_batch_size");
 }
 
 engine::EngineConfig engine_config(const ModelOptions& options) {
@@ -52,13 +50,36 @@ engine::EngineConfig engine_config(const ModelOptions& options) {
   config.queue_timeout_s = options.queue_timeout;
   config.prefix_cache = options.cb_enable_prefix_cache;
   config.sampling_threads = options.threads;
+  config.max_prefills = options.cb_prefill_batch_size;
   config.max_step_tokens = options.cb_chunked_prefill_tokens > 0
-                               ? std::min(config.max_step_tokens, options.cb_chunked_prefill_tokens)
+                               ? options.cb_chunked_prefill_tokens
                                : std::max(config.max_step_tokens, options.context_length);
+  const MaxGap gap = parse_max_gap(options.max_gap);
+  config.max_gap_factor = gap.factor;
+  config.max_gap_s = gap.seconds;
   return config;
 }
 
-engine::LoadOptions load_options(const ModelOptions& options) {
+// The kernels are in the program: another build may add up in another order, so its answers have
+// another fingerprint, and its KV is another.
+std::string program_hash() {
+  Hasher128 hasher;
+  std::ifstream program(registry::own_program(), std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (program.read(buffer.data(), static_cast<std::streamsize>(buffer.size())),
+         program.gcount() > 0) {
+    hasher.add(std::string_view(buffer.data(), static_cast<std::size_t>(program.gcount())));
+  }
+  return to_hex(hasher.finish());
+}
+
+std::string fingerprint_of(const std::string& model, const std::string& program) {
+  Hasher128 hasher;
+  hasher.add(std::string_view(model)).add(std::string_view(program));
+  return "fp_" + to_hex(hasher.finish()).substr(0, 16);
+}
+
+engine::LoadOptions load_options(const ModelOptions& options, const std::string& program) {
   refuse_unused(options);
   engine::LoadOptions load;
   load.path = options.model_path.empty() ? default_model_path() : options.model_path;
@@ -69,31 +90,33 @@ engine::LoadOptions load_options(const ModelOptions& options) {
   load.memory_bytes = static_cast<std::int64_t>(options.memory_budget);
   load.threads = options.threads;
   load.fast = options.cpu_precision == "fast";
+  load.cache_folder = options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
+  load.ssd_cache = options.ssd_cache;
+  load.ssd_bytes = static_cast<std::int64_t>(options.ssd_budget);
   load.engine = engine_config(options);
+  load.engine.build = program;
   return load;
 }
 
-// The kernels are in the program: another build may add up in another order, so its answers have
-// another fingerprint.
-std::string fingerprint_of(const engine::LoadedModel& loaded) {
-  Hasher128 hasher;
-  hasher.add(std::string_view(loaded.fingerprint));
-  std::ifstream program(registry::own_program(), std::ios::binary);
-  std::vector<char> buffer(std::size_t{1} << 20);
-  while (program.read(buffer.data(), static_cast<std::streamsize>(buffer.size())),
-         program.gcount() > 0) {
-    hasher.add(std::string_view(buffer.data(), static_cast<std::size_t>(program.gcount())));
-  }
-  return "fp_" + to_hex(hasher.finish()).substr(0, 16);
+json::object cost_report(const cost::CostReport& cost) {
+  return {{"bandwidth_gb_s", rounded(cost.bandwidth_gb_s)},
+          {"gflops", rounded(cost.gflops)},
+          {"ridge_rows", rounded(cost.ridge_rows)},
+          {"decode_step_ms", rounded(cost.decode_step_s * 1e3)},
+          {"row_ms", rounded(cost.row_s * 1e3)},
+          {"ssd_read_gb_s", rounded(cost.ssd_read_gb_s)},
+          {"ssd_write_gb_s", rounded(cost.ssd_write_gb_s)},
+          {"prediction_error", rounded(cost.error)},
+          {"steps", cost.steps}};
 }
 
 class EngineModel final : public WorkerModel {
  public:
   explicit EngineModel(const ModelOptions& options)
-      : loaded_(engine::load_model(load_options(options))) {
+      : program_(program_hash()), loaded_(engine::load_model(load_options(options, program_))) {
     facts_.id = options.model_id;
     facts_.path = options.model_path;
-    facts_.fingerprint = fingerprint_of(loaded_);
+    facts_.fingerprint = fingerprint_of(loaded_.fingerprint, program_);
     facts_.created_unix_s = unix_seconds();
     facts_.context_length = loaded_.context_length;
     facts_.vocab_size = loaded_.config.vocab_size;
@@ -162,7 +185,9 @@ class EngineModel final : public WorkerModel {
               {"steps", stats.steps},
               {"blocks_total", stats.blocks_total},
               {"blocks_free", stats.blocks_free},
-              {"blocks_cached", stats.blocks_cached}}}};
+              {"blocks_cached", stats.blocks_cached},
+              {"ssd_bytes", stats.disk_bytes},
+              {"cost_model", cost_report(stats.cost)}}}};
   }
 
  private:
@@ -174,6 +199,7 @@ class EngineModel final : public WorkerModel {
     throw Error(ErrorKind::kConfig, "This model has no token of the byte that a script wants.");
   }
 
+  std::string program_;
   engine::LoadedModel loaded_;
   ModelFacts facts_;
   std::optional<ScriptBook> scripts_;

@@ -7,12 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import httpx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("BODEGA_BINARY", ROOT / "build/release/bodega"))
+# Prices are measured once for all tests; KV from an earlier test would change what a test sees.
+CACHE = {
+    "BODEGA_CACHE_DIR": os.environ.get("BODEGA_CACHE_DIR", tempfile.gettempdir() + "/bodega-tests"),
+    "BODEGA_SSD_CACHE": "false",
+}
 FAKE_WORKER = f"{sys.executable},{pathlib.Path(__file__).with_name('fake_worker.py')}"
 
 
@@ -87,7 +93,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "BODEGA_LOG": "info", **(environment or {})},
+                env={**os.environ, "BODEGA_LOG": "info", **CACHE, **(environment or {})},
             )
         if wait:
             self.wait_for_port()

@@ -67,6 +67,13 @@ KvEchoRunner::~KvEchoRunner() {
   if (device_.valid()) device_.wait();
 }
 
+std::span<std::byte> KvEchoRunner::block_memory(int block) {
+  const core::BlockRef ref = block_ref(block);
+  std::vector<Slot>& slab = slabs_.at(static_cast<std::size_t>(ref.slab));
+  const auto first = static_cast<std::size_t>(ref.offset * core::kBlockTokens);
+  return std::as_writable_bytes(std::span(slab).subspan(first, core::kBlockTokens));
+}
+
 void KvEchoRunner::launch(const core::Batch& batch) {
   device_ = std::async(std::launch::async, [this, &batch] { execute(batch); });
 }

@@ -45,6 +45,7 @@ class KvEchoRunner : public Runner {
   int vocab_size() const override { return kEchoVocab; }
   int block_count() const override { return blocks_; }
   core::BlockRef block_ref(int block) const override { return {block % kSlabs, block / kSlabs}; }
+  std::span<std::byte> block_memory(int block) override;
 
  private:
   static constexpr int kSlabs = 3;

@@ -12,13 +12,30 @@
 
 namespace bodega::schedule {
 
+// About the default model on two cores: a row costs 1.7 ms, reading the weights 2 ms.
+inline cost::ModelWork test_work() {
+  return {.weight_bytes = 60'000'000,
+          .flops_per_row = 200'000'000,
+          .head_bytes = 18'000'000,
+          .flops_per_sampled_row = 56'000'000,
+          .kv_bytes_per_token = 23'040,
+          .flops_per_kv_token = 69'120,
+          .block_bytes = 368'640};
+}
+
 // A scheduler with a make-believe device: each (block, slot) remembers which prefix it holds, and a
 // step fails the test unless every row finds its whole prefix where its block table says.
 class Harness {
  public:
-  Harness(const Limits& limits, int blocks, bool prefix_cache = true)
-      : cache({.blocks = blocks, .prefix_cache = prefix_cache, .model_salt = {}}),
-        scheduler(limits, cache, refs(blocks)),
+  Harness(const Limits& limits, int blocks, bool prefix_cache = true,
+          const cost::CostModel* prices = nullptr, std::int64_t disk_bytes = 0)
+      : cache({.blocks = blocks,
+               .prefix_cache = prefix_cache,
+               .model_salt = {},
+               .ladder = {.disk_bytes = disk_bytes},
+               .blocks_per_file = 3},
+              &cache::PrefixIndex::chain, prices),
+        scheduler(limits, cache, refs(blocks), prices),
         memory_(static_cast<std::size_t>(blocks * core::kBlockTokens)) {}
 
   static std::vector<TokenId> counted(int count, TokenId first = 0) {
@@ -64,6 +81,12 @@ class Harness {
       if (slice.id == id) return slice.rows;
     }
     return 0;
+  }
+
+  // What a block of the pool holds, one hash a slot.
+  std::uint64_t* block(cache::BlockId id) {
+    const core::BlockRef ref{id % 2, id / 2};
+    return &memory_[static_cast<std::size_t>((ref.offset * 2 + ref.slab) * core::kBlockTokens)];
   }
 
   cache::KvCache cache;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "../support/effort.h"
+#include "fake_disk.h"
 #include "harness.h"
 
 namespace bodega::schedule {
@@ -17,18 +18,23 @@ class RandomTraffic {
         h_({.max_step_tokens = 8 + static_cast<int>(seed % 25),
             .max_sequences = 5,
             .max_prompt_rows = 3},
-           kBlocks, prefix_cache) {}
+           kBlocks, prefix_cache, seed % 2 == 0 ? &prices_ : nullptr,
+           seed % 3 == 0 ? 0 : kDiskBytes),
+        disk_(h_, seed) {}
 
   void step(int number) {
     if (live_.size() < 10 && random_() % 4 == 0) arrive(number);
     if (!live_.empty() && random_() % 16 == 0) disturb();
-    const StepPlan plan = h_.scheduler.schedule();
+    StepPlan plan = h_.scheduler.schedule();
     ASSERT_LE(plan.batch.rows(), 8 + 24);
+    disk_.start(plan.restores);
     // Text that ends an answer is found while the step runs.
     if (!live_.empty() && random_() % 64 == 0) finish(random_() % live_.size());
     h_.execute_alive(plan);
     if (testing::Test::HasFatalFailure()) return;
     for (const PlannedSlice& slice : plan.slices) settle(slice);
+    disk_.advance();
+    if (number % 512 == 0) squeeze();
     if (number % 2 == 0) {
       ASSERT_NO_THROW(h_.scheduler.check());
     }
@@ -36,11 +42,13 @@ class RandomTraffic {
   }
 
   int finished() const { return finished_; }
+  const FakeDisk& disk() const { return disk_; }
   std::uint64_t preempted() const { return h_.scheduler.preempted(); }
   int reused() const { return reused_; }
 
  private:
   static constexpr int kBlocks = 13;
+  static constexpr std::int64_t kDiskBytes = 30 * FakeDisk::kBlockBytes;
   struct Client {
     SequenceId id;
     int tokens_left;
@@ -73,6 +81,7 @@ class RandomTraffic {
     SequenceSpec spec;
     spec.priority = static_cast<core::Priority>(random_() % 3);
     spec.wants_prompt_rows = random_() % 8 == 0;
+    spec.user_key = std::string(1, static_cast<char>('a' + random_() % 3));
     spec.cache_salt = random_() % 5 == 0 ? "salt" : "";
     const int choices = random_() % 4 == 0 ? 3 : 1;
     for (int i = 0; i < choices; ++i) {
@@ -81,6 +90,15 @@ class RandomTraffic {
       live_.push_back({id, answer, number});
       spec.wants_prompt_rows = false;
       if (i == 0) spec.leader = id;
+    }
+  }
+
+  // The system wants memory back, and later has some again.
+  void squeeze() {
+    if (h_.cache.pool().retired() == 0) {
+      for (int i = 0; i < 3; ++i) h_.cache.retire_block();
+    } else {
+      while (h_.cache.revive_block() != cache::kNoBlock) continue;
     }
   }
 
@@ -125,7 +143,9 @@ class RandomTraffic {
   }
 
   std::mt19937 random_;
+  cost::CostModel prices_{*cost::find_machine("two-cores"), test_work()};
   DeviceHarness h_;
+  FakeDisk disk_;
   std::vector<Client> live_;
   int finished_ = 0;
   int reused_ = 0;
@@ -144,6 +164,11 @@ TEST(SchedulerProperty, AMillionRandomSteps) {
     EXPECT_GT(traffic.finished(), kSteps / 50);
     EXPECT_GT(traffic.preempted(), 5U);
     EXPECT_GT(traffic.reused(), 0);  // without a prefix cache, between choices
+    if (run % 3 != 0 && run % 4 != 3) {
+      EXPECT_GT(traffic.disk().written(), kSteps / 500);
+      EXPECT_GT(traffic.disk().good(), kSteps / 500);
+      EXPECT_GT(traffic.disk().bad(), 0);
+    }
   }
 }
 

@@ -1,0 +1,1 @@
+bodega_fuzz(store_header STAGES engine_loop)
