@@ -28,6 +28,7 @@ constexpr auto kVerbs = std::to_array<Verb>({
     {"inspect", "Show what a model needs and how it is computed", bodega::cli::add_inspect},
     {"bench", "Measure speed, in process or against a server", bodega::cli::add_bench},
     {"replay", "Run a logged request again and compare every token", bodega::cli::add_replay},
+    {"simulate", "Plan capacity and judge policies without a device", bodega::cli::add_simulate},
     {"worker", "Internal: run one model for the server", bodega::cli::add_worker, true},
 });
 

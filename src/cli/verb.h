@@ -20,5 +20,6 @@ Run add_doctor(CLI::App& verb);
 Run add_inspect(CLI::App& verb);
 Run add_bench(CLI::App& verb);
 Run add_replay(CLI::App& verb);
+Run add_simulate(CLI::App& verb);
 
 }  // namespace bodega::cli
