@@ -94,7 +94,7 @@ def first_tokens(binary, folder, salt):
 
 
 def gaps(binary, folder, salt, flags=()):
-    server = Server(binary, folder, "--ssd-cache", "false", *flags)
+    server = Server(binary, folder, "--ssd-cache=false", *flags)
     server.stream(prompt_of(64, salt + 500), 4)
     streams = []
     threads = [
