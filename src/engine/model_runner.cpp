@@ -55,7 +55,7 @@ void ModelRunner::release_memory(int block) {
 }
 
 void ModelRunner::launch(const core::Batch& batch) {
-  logits_ = executor_.step(batch);
+  logits_ = executor_.to_host(executor_.step(batch));
   // The slabs too: a step that samples nothing still writes keys and values.
   std::vector<mx::array> wanted = executor_.pool().slabs();
   if (logits_->size() > 0) wanted.push_back(*logits_);

@@ -40,6 +40,9 @@ class Backend {
   // Adds the segment to the graph: reads slots and pool, rebinds what it writes.
   virtual void run(std::size_t begin, std::size_t end, std::shared_ptr<const core::Batch> batch,
                    KvPool& pool, StepArrays& arrays) = 0;
+
+  // A step's logits where the host reads them fastest; many need no copy.
+  virtual mlx::core::array to_host(const mlx::core::array& logits) { return logits; }
 };
 
 // Null where the device is absent from this build or machine. The plan must outlive the backend.

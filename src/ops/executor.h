@@ -46,6 +46,11 @@ class Executor {
   // evaluate it (async_eval) before the next step is recorded.
   mlx::core::array step(const core::Batch& batch);
 
+  // The same logits where the host reads them without a detour.
+  mlx::core::array to_host(const mlx::core::array& logits) {
+    return backend_ != nullptr ? backend_->to_host(logits) : logits;
+  }
+
   // Runs the batch record by record and compares each kernel with its twin.
   std::vector<RecordCheck> check_records(const core::Batch& batch);
 

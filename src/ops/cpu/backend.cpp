@@ -31,15 +31,6 @@ class CpuBackend : public Backend {
   void execute(std::size_t begin, std::size_t end, const core::Batch& batch,
                const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs);
 
-  struct Segment {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    std::vector<SlotId> inputs;   // live slots it reads before it writes them
-    std::vector<SlotId> outputs;  // slots that a later record reads
-    bool logits = false;
-  };
-  Segment segment(std::size_t begin, std::size_t end) const;
-
  private:
   bool shape_fits(const AttentionShape& shape) const;
   void bind_rows(const core::Batch& batch);
@@ -168,33 +159,9 @@ void CpuBackend::read_rows(MatrixId id, int row, int count, float* values) const
   }
 }
 
-CpuBackend::Segment CpuBackend::segment(std::size_t begin, std::size_t end) const {
-  Segment s{begin, end, {}, {}, false};
-  std::vector<bool> written(plan_.slots.size(), false);
-  std::vector<bool> wanted(plan_.slots.size(), false);
-  for (std::size_t i = begin; i < end; ++i) {
-    const SlotUse use = slots_of(plan_.records[i], plan_);
-    for (SlotId slot : use.reads) {
-      if (!written[slot] && std::count(s.inputs.begin(), s.inputs.end(), slot) == 0) {
-        s.inputs.push_back(slot);
-      }
-    }
-    for (SlotId slot : use.writes) written[slot] = true;
-    s.logits = s.logits || std::holds_alternative<LmHead>(plan_.records[i]);
-  }
-  for (std::size_t i = end; i < plan_.records.size(); ++i) {
-    for (SlotId slot : slots_of(plan_.records[i], plan_).reads) wanted[slot] = true;
-  }
-  const bool alone = end - begin == 1;  // a self-check looks at what a single record wrote
-  for (std::size_t slot = 0; slot < written.size(); ++slot) {
-    if (written[slot] && (wanted[slot] || alone)) s.outputs.push_back(static_cast<SlotId>(slot));
-  }
-  return s;
-}
-
 void CpuBackend::run(std::size_t begin, std::size_t end, std::shared_ptr<const core::Batch> batch,
                      KvPool& pool, StepArrays& arrays) {
-  const Segment s = segment(begin, end);
+  const Segment s = segment_of(plan_, begin, end);
   std::vector<mx::array> inputs = pool.slabs();
   std::vector<mx::Shape> shapes;
   std::vector<mx::Dtype> types;
@@ -249,7 +216,7 @@ void CpuBackend::add_phases(std::size_t index) {
 
 void CpuBackend::execute(std::size_t begin, std::size_t end, const core::Batch& batch,
                          const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
-  const Segment s = segment(begin, end);
+  const Segment s = segment_of(plan_, begin, end);
   bind_rows(batch);
   const std::size_t slabs = inputs.size() - s.inputs.size();
   state_.slabs.clear();

@@ -51,7 +51,9 @@ TEST(DefaultModel, EveryKernelAgreesWithItsTwin) {
     batch.sequences = {{0, rows, 0, 0, 4}};
     batch.sampled_rows = {rows - 1};
     for (const ops::RecordCheck& check : driver.runner().executor().check_records(batch)) {
-      EXPECT_LT(check.relative_error, 3e-4) << isa << ": " << check.index << " " << check.operation;
+      // A GPU rounds the inputs of a product to fp16, 2^-11 each.
+      EXPECT_LT(check.relative_error, on_gpu() ? 3e-3 : 3e-4)
+          << isa << ": " << check.index << " " << check.operation;
     }
   }
 }
@@ -67,7 +69,8 @@ TEST(DefaultModel, TopLogitsMatchMlxLm) {
       const auto ids = json::value_to<std::vector<int>>(positions[p].at("ids"));
       const auto logits = json::value_to<std::vector<float>>(positions[p].at("logits"));
       for (std::size_t i = 0; i < ids.size(); ++i) {
-        ASSERT_NEAR(logits[i], rows[p][ids[i]], 0.03) << "position " << p << " id " << ids[i];
+        ASSERT_NEAR(logits[i], rows[p][ids[i]], on_gpu() ? 0.06 : 0.03)
+            << "position " << p << " id " << ids[i];
       }
     }
   }
@@ -133,7 +136,8 @@ TEST(DefaultModel, IsFaithfulToFp32) {
     const Distance d = distance_to_fp32({.isa = isa});
     EXPECT_LT(d.mean_kl, 1e-5) << isa;
     EXPECT_EQ(d.wrong, 0) << isa;
-    EXPECT_GE(d.same, 0.998) << isa;
+    // No wide margin turns; fp16 inputs of a GPU turn a few narrow ones.
+    EXPECT_GE(d.same, on_gpu() ? 0.996 : 0.998) << isa;
     EXPECT_NEAR(1.0, d.perplexity[0] / d.perplexity[1], 5e-4) << isa;
     const double mlx_lm = golden().at("fidelity").at("mean_negative_log_likelihood").as_double();
     EXPECT_NEAR(1.0, d.perplexity[0] / std::exp(mlx_lm), 1e-3) << isa;

@@ -43,7 +43,10 @@ TEST_P(GoldenLogits, MatchMlxLm) {
   options.reference = runner == "twin";
   options.isa = options.reference ? nullptr : runner.c_str();
   ModelDriver driver(golden_path(model), options);
-  EXPECT_EQ(!options.reference, driver.runner().executor().exact());
+  // A GPU's kernels do not read every format of these tiny models; twins stand in.
+  if (!on_gpu()) {
+    EXPECT_EQ(!options.reference, driver.runner().executor().exact());
+  }
   const json::value golden = read_json(golden_path(model) + "/golden.json");
   for (const json::value& sequence : golden.at("sequences").as_array()) {
     const auto tokens = json::value_to<std::vector<int>>(sequence.at("tokens"));

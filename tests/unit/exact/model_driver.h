@@ -61,7 +61,7 @@ class ScopedIsa {
 };
 
 std::vector<const char*> available_isas();
-// BODEGA_TEST_DEVICE=gpu runs the same tests on MLX's GPU device, through the twins.
+// BODEGA_TEST_DEVICE=gpu runs the same tests on MLX's GPU device.
 bool on_gpu();
 std::string golden_path(const std::string& name);
 
