@@ -1,9 +1,8 @@
 #include "ops/cuda/packed_matrix.h"
 
-#include <bit>
 #include <cstring>
 
-#include "ops/cpu/packed_matrix.h"
+#include "base/half.h"
 
 namespace bodega::ops::cuda {
 namespace {
@@ -11,12 +10,10 @@ namespace {
 constexpr int kTileRows = 16;
 
 std::uint16_t to_bits(float value, bool bf16) {
-  if (!bf16) return cpu::float_to_half(value);
-  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U);
+  return bf16 ? float_to_bfloat(value) : float_to_half(value);
 }
 float from_bits(std::uint16_t bits, bool bf16) {
-  if (!bf16) return cpu::half_to_float(bits);
-  return std::bit_cast<float>(std::uint32_t{bits} << 16U);
+  return bf16 ? bfloat_to_float(bits) : half_to_float(bits);
 }
 
 // Where a value's code lies in its unit.
