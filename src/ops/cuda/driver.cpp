@@ -53,6 +53,7 @@ struct Driver::Calls {
   int (*retain_primary)(void**, int);
   int (*set_current)(void*);
   int (*error_string)(int, const char**);
+  int (*memory_info)(std::size_t*, std::size_t*);
   int (*allocate)(DeviceAddress*, std::size_t);
   int (*release)(DeviceAddress);
   int (*allocate_async)(DeviceAddress*, std::size_t, StreamHandle);
@@ -98,6 +99,7 @@ struct Driver::Calls {
            resolve(driver, "cuDevicePrimaryCtxRetain", retain_primary) &&
            resolve(driver, "cuCtxSetCurrent", set_current) &&
            resolve(driver, "cuGetErrorString", error_string) &&
+           resolve(driver, "cuMemGetInfo_v2", memory_info) &&
            resolve(driver, "cuMemAlloc_v2", allocate) && resolve(driver, "cuMemFree_v2", release) &&
            resolve(driver, "cuMemAllocAsync", allocate_async) &&
            resolve(driver, "cuMemFreeAsync", release_async) &&
@@ -179,6 +181,13 @@ void Driver::check(int result, const char* what) const {
 }
 
 void Driver::make_current() const { check(calls_->set_current(context_), "context"); }
+
+std::size_t Driver::free_bytes() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(calls_->memory_info(&free, &total), "memory");
+  return free;
+}
 
 DeviceAddress Driver::allocate(std::size_t bytes) const {
   DeviceAddress address = 0;

@@ -35,6 +35,7 @@ class Driver {
   int multiprocessors() const { return multiprocessors_; }
 
   void make_current() const;
+  std::size_t free_bytes() const;
   DeviceAddress allocate(std::size_t bytes) const;
   void release(DeviceAddress address) const noexcept;
   DeviceAddress allocate_async(std::size_t bytes, StreamHandle stream) const;

@@ -28,10 +28,8 @@ LinearEpilogue epilogue_of(Epilogue e) {
 }
 
 void multiply_narrow(StepState& s, const LinearKernels& k, const LinearArgs& a) {
-  // Two tiles a block where that still fills the device, and where gate and up must meet.
-  const bool two = gated(a.epilogue) || a.w.tiles >= 4 * s.driver.multiprocessors();
-  const Kernel& kernel = k.narrow[a.tokens > 8 ? 1 : 0][two ? 1 : 0];
-  s.launch(kernel, {static_cast<unsigned>(two ? a.w.tiles / 2 : a.w.tiles)}, kSlices * 32, a);
+  s.launch(a.tokens > 8 ? k.narrow16 : k.narrow8, {static_cast<unsigned>(a.w.tiles / 2)},
+           kSlices * 32, a);
 }
 
 void multiply_wide(StepState& s, const LinearKernels& k, LinearArgs a) {

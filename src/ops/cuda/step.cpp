@@ -74,11 +74,8 @@ const LinearKernels& StepState::kernels_of(const PackedMatrix& w) {
   if (!added) return at->second;
   LinearKernels& k = at->second;
   const char* source = kKernelSources.quant_linear;
-  const char* const names[2][2] = {{"narrow_1_8", "narrow_2_8"}, {"narrow_1_16", "narrow_2_16"}};
-  for (int i = 0; i < 2; ++i) {
-    k.narrow[i][0] = library.get(source, d, names[i][0], narrow_shared(d, 1, 8));
-    k.narrow[i][1] = library.get(source, d, names[i][1], narrow_shared(d, 2, 5));
-  }
+  k.narrow8 = library.get(source, d, "narrow_8", narrow_shared(d, 2, 5));
+  k.narrow16 = library.get(source, d, "narrow_16", narrow_shared(d, 2, 5));
   k.wide32 = library.get(source, d, "wide_32", wide_shared(d, 8, 32, 4));
   k.wide64 = library.get(source, d, "wide_64", wide_shared(d, 8, 64, 6));
   k.wide128 = library.get(source, d, "wide_128", wide_shared(d, 8, 128, 6));

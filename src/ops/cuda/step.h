@@ -21,7 +21,7 @@ namespace bodega::ops::cuda {
 
 // The kernels of one weight format.
 struct LinearKernels {
-  Kernel narrow[2][2];  // [8 or 16 rows][1 or 2 tiles a block]
+  Kernel narrow8, narrow16;
   Kernel wide32, wide64, wide128;
   Kernel reduce;
   Kernel embed;

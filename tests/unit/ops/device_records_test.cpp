@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ops/cuda/driver.h"
 #include "ops/executor.h"
 #include "random_weights.h"
 
@@ -225,6 +226,28 @@ TEST_P(DeviceRecords, RowsDoNotDependOnTheirCompany) {
       }
     }
   }
+}
+
+// Steps of changing size, some seen before and some not: buffers, graphs and pinned memory settle.
+TEST_P(DeviceRecords, MemoryDoesNotGrowWithSteps) {
+  const cuda::Driver* driver = cuda::Driver::find();
+  if (driver == nullptr || std::string(GetParam().name) != "small") GTEST_SKIP();
+  const Batches batches(executor_->pool());
+  auto steps = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      core::Batch batch;
+      for (int id = 0; id < 1 + i % 5; ++id) batches.add(batch, id, 1 + i * 7 % 3, i * 13 % 300);
+      mx::array logits = executor_->to_host(executor_->step(batch));
+      mx::eval(logits);
+      ASSERT_TRUE(std::isfinite(logits.data<float>()[0]));
+    }
+  };
+  steps(2000);
+  mx::clear_cache();
+  const std::size_t before = driver->free_bytes();
+  steps(8000);
+  mx::clear_cache();
+  EXPECT_LT(before, driver->free_bytes() + (std::size_t{16} << 20));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, DeviceRecords, testing::ValuesIn(shapes()),

@@ -444,15 +444,12 @@ BODEGA_INLINE void wide(const LinearArgs& p) {
   }
 }
 
-#define BODEGA_NARROW(name, tiles, token_tiles, stages)                                      \
-  extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ LinearArgs p) { \
-    narrow<tiles, token_tiles, stages>(p);                                                   \
-  }
-BODEGA_NARROW(narrow_1_8, 1, 1, 8)
-BODEGA_NARROW(narrow_2_8, 2, 1, 5)
-BODEGA_NARROW(narrow_1_16, 1, 2, 8)
-BODEGA_NARROW(narrow_2_16, 2, 2, 5)
-
+extern "C" __global__ void __launch_bounds__(256) narrow_8(const __grid_constant__ LinearArgs p) {
+  narrow<2, 1, 5>(p);
+}
+extern "C" __global__ void __launch_bounds__(256) narrow_16(const __grid_constant__ LinearArgs p) {
+  narrow<2, 2, 5>(p);
+}
 extern "C" __global__ void __launch_bounds__(128) wide_32(const __grid_constant__ LinearArgs p) {
   wide<4, 1, 4, 4>(p);
 }
