@@ -32,7 +32,7 @@ ARROWS = {
 DOORS = {
     r"mlx/": {"ops", "model", "sample", "engine"},
     r"boost/(beast|asio)": {"http"},
-    r"boost/json": {"api", "server", "registry", "cli", "model"},
+    r"boost/json": {"api", "server", "registry", "cli", "model", "text"},
     r"textkit\.h": {"text"},
     r"spdlog/": {"base/log.cpp"},
     r"yaml-cpp/": {"server"},

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,17 +50,21 @@ struct StopParams {
   bool include_stop_str_in_output = false;
 };
 
+class TokenConstraint;
+
 // One client request, tokenised and validated. `n` choices share the prompt's KV.
 struct Request {
   RequestId id = 0;
   std::vector<TokenId> prompt;  // at least one token
   SamplingParams sampling;
   StopParams stop;
+  std::shared_ptr<const TokenConstraint> constraint;  // every choice keeps to it; null: free
   int n = 1;
   Priority priority = Priority::kNormal;
-  bool prompt_logprobs = false;  // completions `echo` with `logprobs`
-  std::string cache_salt;        // requests with different salts never share KV
-  std::string user_key;          // API key's id: fairness between keys
+  bool prompt_logprobs = false;       // completions `echo` with `logprobs`
+  std::vector<TokenId> shown_tokens;  // control tokens whose spelling is part of the text
+  std::string cache_salt;             // requests with different salts never share KV
+  std::string user_key;               // API key's id: fairness between keys
   // Tests only (worker flag --scripted-model): the ids that each choice "samples", in order.
   std::vector<TokenId> scripted;
 };

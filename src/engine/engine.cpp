@@ -7,6 +7,7 @@
 #include <limits>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/errors.h"
@@ -26,6 +27,14 @@ RequestLimits limits_of(const EngineConfig& config, const Runner& runner) {
   const std::int64_t context =
       config.context_length > 0 ? config.context_length : std::numeric_limits<int>::max();
   return {runner.vocab_size(), static_cast<int>(std::min(pool, context))};
+}
+
+// On the caller's thread: the engine's has no time for it.
+std::vector<std::unique_ptr<core::TokenMatcher>> start_matchers(const core::Request& request) {
+  std::vector<std::unique_ptr<core::TokenMatcher>> matchers;
+  if (request.constraint == nullptr) return matchers;
+  for (int i = 0; i < request.n; ++i) matchers.push_back(request.constraint->start());
+  return matchers;
 }
 
 }  // namespace
@@ -58,6 +67,7 @@ class Engine::Impl {
     validate(request, limits_);
     if (draining_) throw unavailable("The model is being unloaded.");
     if (!board_.read().alive) throw unavailable("The model's engine has stopped.");
+    std::vector<std::unique_ptr<core::TokenMatcher>> matchers = start_matchers(request);
     if (const auto refused = board_.request_came(config_.max_waiting, config_.queue_timeout_s)) {
       if (*refused == ErrorKind::kUnavailable) {
         throw unavailable(
@@ -69,7 +79,9 @@ class Engine::Impl {
     }
     request.id = ++last_id_;
     const core::RequestId id = request.id;
-    if (!inbox_.submit({std::move(request), std::move(sink), monotonic_seconds()})) {
+    Submission submission{std::move(request), std::move(sink), monotonic_seconds(),
+                          std::move(matchers)};
+    if (!inbox_.submit(std::move(submission))) {
       board_.request_left(false);
       throw unavailable("The model's engine has stopped.");
     }

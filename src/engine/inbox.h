@@ -2,11 +2,13 @@
 
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/request.h"
+#include "core/token_constraint.h"
 #include "engine/engine.h"
 
 namespace bodega::engine {
@@ -14,7 +16,8 @@ namespace bodega::engine {
 struct Submission {
   core::Request request;  // with its id
   OutputSink sink;
-  double submitted_s = 0;  // monotonic clock
+  double submitted_s = 0;                                       // monotonic clock
+  std::vector<std::unique_ptr<core::TokenMatcher>> matchers{};  // [n] of a bound request
 };
 
 // What clients want changed about a request that is queued or running.

@@ -71,9 +71,10 @@ StepLoop::StepLoop(const EngineConfig& config, const TextCodec& codec, Runner& r
 void StepLoop::run() {
   while (receive()) {
     Step step = schedule();
-    launch(step);   // the device works from here on
-    postprocess();  // meanwhile: text, stop strings and delivery of the step before
-    collect(step);  // waits for the device: the next token ids
+    launch(step);     // the device works from here on
+    postprocess();    // meanwhile: text, stop strings and delivery of the step before
+    bind(step.plan);  // and what grammars allow of the tokens to come
+    collect(step);    // waits for the device: the next token ids
   }
   end_all(core::FinishReason::kCancelled, "The model was unloaded.");
   traffic_.flush(kFlushSeconds);
@@ -143,10 +144,14 @@ void StepLoop::add_choice(LiveRequest& live, int index) {
   constexpr std::size_t kContextTokens = 16;  // enough for a decoder to know what came before
   const core::Request& request = live.request;
   const std::span<const core::TokenId> prompt(request.prompt);
-  AnswerStream stream(codec_.detokenizer(prompt.last(std::min(prompt.size(), kContextTokens))),
-                      request.stop);
+  const auto context = prompt.last(std::min(prompt.size(), kContextTokens));
+  AnswerStream stream(codec_.detokenizer(context, request.shown_tokens), request.stop);
   auto choice = std::make_unique<Choice>(Choice{index, ++last_sequence_, std::move(stream)});
   if (request.sampling.needs_history()) choice->history.emplace(prompt);
+  if (!live.matchers.empty()) {
+    choice->allowed.matcher = std::move(live.matchers[static_cast<std::size_t>(index)]);
+    choice->allowed.words.resize((static_cast<std::size_t>(runner_.vocab_size()) + 31) / 32);
+  }
   schedule::SequenceSpec spec;
   spec.id = choice->sequence;
   spec.prompt = request.prompt;

@@ -65,6 +65,11 @@ class StepLoop {
   double service_seconds() const;
   void publish_stats();
 
+  // Grammars (step_constraint.cpp).
+  void bind(const schedule::StepPlan& plan);
+  static void restrict_draw(const Place& place, TokenDraw& draw);
+  static bool follow(Choice& choice, core::TokenId id);
+
   // Token ids (step_sampling.cpp).
   std::vector<TokenDraw> commit(const schedule::StepPlan& plan, std::span<const float> logits);
   void take_prompt_logprobs(LiveRequest& request, std::span<const float> logits, int rows);

@@ -77,6 +77,7 @@ TokenDraw StepLoop::prepare(const Place& place, std::span<const float> logits) c
   } else if (!request.scripted.empty() && !config_.end_tokens.empty()) {
     draw.scripted = config_.end_tokens.front();
   }
+  if (choice.allowed.matcher != nullptr) restrict_draw(place, draw);
   return draw;
 }
 
@@ -87,18 +88,18 @@ void StepLoop::accept(TokenDraw& draw) {
   LiveRequest& live = *found->second.request;
   Choice& choice = *found->second.choice;
   if (!draw.error.empty()) {
-    end_request(live, core::FinishReason::kError, ErrorKind::kInternal, draw.error);
+    end_request(live, core::FinishReason::kError, draw.error_kind, draw.error);
     return;
   }
   live.last_token_s = monotonic_seconds();
   if (live.first_token_s == 0) live.first_token_s = live.last_token_s;
   ++counters_.generated_tokens;
   const core::TokenId id = draw.token.id;
+  choice.ended_by_token = std::find(live.ends.begin(), live.ends.end(), id) != live.ends.end();
   choice.output.push_back(id);
   choice.fresh.push_back(std::move(draw.token));
   if (choice.history) choice.history->add(id);
-  choice.ended_by_token = std::find(live.ends.begin(), live.ends.end(), id) != live.ends.end();
-  if (choice.ended_by_token) {
+  if (choice.ended_by_token || follow(choice, id)) {
     choice.ended = core::FinishReason::kStop;
   } else if (static_cast<int>(choice.output.size()) >= live.request.stop.max_tokens) {
     choice.ended = core::FinishReason::kLength;

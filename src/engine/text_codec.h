@@ -20,9 +20,10 @@ class Detokenizer {
 class TextCodec {
  public:
   virtual ~TextCodec() = default;
-  // `context`: the last tokens of the prompt, so that leading spaces are right.
-  virtual std::unique_ptr<Detokenizer> detokenizer(
-      std::span<const core::TokenId> context) const = 0;
+  // `context`: the last tokens of the prompt, so that leading spaces are right. `shown`: control
+  // tokens that are spelt out; the others have no text.
+  virtual std::unique_ptr<Detokenizer> detokenizer(std::span<const core::TokenId> context,
+                                                   std::span<const core::TokenId> shown) const = 0;
   virtual std::string token_text(core::TokenId id) const = 0;
 };
 

@@ -30,7 +30,6 @@ void TokenDrawer::draw(std::span<TokenDraw> draws) {
     for (TokenDraw& draw : draws) draw_one(draw, samplers_.front());
     return;
   }
-  if (pool_ == nullptr) pool_ = std::make_unique<ThreadPool>(threads_);
   struct Context {
     std::span<TokenDraw> draws;
     std::vector<sample::Sampler>& samplers;
@@ -42,10 +41,29 @@ void TokenDrawer::draw(std::span<TokenDraw> draws) {
                                            c.samplers[static_cast<std::size_t>(worker)]);
                                 },
                                 &context};
-  pool_->run({&phase, 1});
+  pool().run({&phase, 1});
+}
+
+void TokenDrawer::for_each(int count, const std::function<void(int)>& work) {
+  if (threads_ == 1 || count < 2) {
+    for (int i = 0; i < count; ++i) work(i);
+    return;
+  }
+  const ThreadPool::Phase phase{count,
+                                [](const void* opaque, int chunk, int /*worker*/) {
+                                  (*static_cast<const std::function<void(int)>*>(opaque))(chunk);
+                                },
+                                &work};
+  pool().run({&phase, 1});
+}
+
+ThreadPool& TokenDrawer::pool() {
+  if (pool_ == nullptr) pool_ = std::make_unique<ThreadPool>(threads_);
+  return *pool_;
 }
 
 void TokenDrawer::draw_one(TokenDraw& draw, sample::Sampler& sampler) noexcept {
+  if (!draw.error.empty()) return;
   try {
     const core::SamplingParams& params = *draw.row.params;
     draw.token.id = draw.scripted ? *draw.scripted : sampler.sample(draw.row);

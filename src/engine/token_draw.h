@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/errors.h"
 #include "base/thread_pool.h"
 #include "core/output.h"
 #include "sample/row.h"
@@ -21,6 +23,7 @@ struct TokenDraw {
   std::optional<core::TokenId> scripted;  // takes the place of the sampled id
   core::TokenLogprob token;               // the result
   std::string error;                      // why there is none
+  ErrorKind error_kind = ErrorKind::kInternal;
 };
 
 // Draws the tokens of a step: in turn when that is quick, else on all threads. The result of a row
@@ -31,7 +34,11 @@ class TokenDrawer {
 
   void draw(std::span<TokenDraw> draws);
 
+  // Calls work(0) to work(count - 1), on all threads; it must not throw.
+  void for_each(int count, const std::function<void(int)>& work);
+
  private:
+  ThreadPool& pool();
   static void draw_one(TokenDraw& draw, sample::Sampler& sampler) noexcept;
 
   int threads_;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 
 #include "sample/row.h"
@@ -35,13 +37,32 @@ void penalize(const core::SamplingParams& params, const History& history, Editor
   }
 }
 
+// The logits of the allowed ids; minus infinity elsewhere.
+void copy_allowed(std::span<const float> logits, std::span<const std::uint32_t> allowed,
+                  std::vector<float>& out) {
+  out.assign(logits.size(), -std::numeric_limits<float>::infinity());
+  const std::size_t words = std::min(allowed.size(), (logits.size() + 31) / 32);
+  for (std::size_t word = 0; word < words; ++word) {
+    for (std::uint32_t bits = allowed[word]; bits != 0; bits &= bits - 1) {
+      const std::size_t id = 32 * word + static_cast<std::size_t>(std::countr_zero(bits));
+      if (id < logits.size()) out[id] = logits[id];
+    }
+  }
+}
+
 }  // namespace
 
 std::span<const float> adjusted_logits(const Row& row, std::vector<float>& scratch) {
   const core::SamplingParams& params = *row.params;
   const bool penalized = params.needs_history() && row.history != nullptr;
-  if (!penalized && params.logit_bias.empty() && row.banned.empty()) return row.logits;
-  scratch.assign(row.logits.begin(), row.logits.end());
+  const bool changes = penalized || !params.logit_bias.empty() || !row.banned.empty();
+  if (!changes && row.allowed.empty()) return row.logits;
+  if (row.allowed.empty()) {
+    scratch.assign(row.logits.begin(), row.logits.end());
+  } else {
+    copy_allowed(row.logits, row.allowed, scratch);
+  }
+  if (!changes) return scratch;
   Editor editor(scratch);
   if (penalized) penalize(params, *row.history, editor);
   for (const auto& [id, bias] : params.logit_bias) {

@@ -28,6 +28,8 @@ struct Tokenizer::Handle {
 
 Tokenizer::~Tokenizer() = default;
 
+const textkit_tokenizer* Tokenizer::native() const { return handle_->tokenizer; }
+
 std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view tokenizer_json) {
   std::unique_ptr<Tokenizer> made(new Tokenizer);
   made->handle_ = std::make_unique<Handle>(

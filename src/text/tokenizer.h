@@ -10,6 +10,8 @@
 #include "core/gguf_vocabulary.h"
 #include "core/request.h"
 
+struct textkit_tokenizer;
+
 namespace bodega::text {
 
 using core::TokenId;
@@ -47,7 +49,9 @@ class Tokenizer {
 
  private:
   friend class StreamDecoder;
+  friend class GrammarCompiler;
   Tokenizer() = default;
+  const textkit_tokenizer* native() const;
   struct Handle;
   std::unique_ptr<Handle> handle_;
 };

@@ -5,6 +5,7 @@
 use crate::added::Mode;
 use crate::error::{Error, Kind, Result};
 use crate::gguf::{self, GgufVocabulary};
+use crate::grammar::{self, Allowed, Grammar, Grammars, Lead, Matcher, Thought};
 use crate::guard;
 use crate::stream::StreamDecoder;
 use crate::template::{ChatTemplate, Clock};
@@ -16,6 +17,9 @@ use std::time::Duration;
 pub struct textkit_tokenizer(Arc<Tokenizer>);
 pub struct textkit_stream(StreamDecoder);
 pub struct textkit_template(ChatTemplate);
+pub struct textkit_grammars(Grammars);
+pub struct textkit_grammar(Grammar);
+pub struct textkit_matcher(Matcher);
 
 pub type textkit_status = i32;
 
@@ -378,6 +382,132 @@ pub unsafe extern "C" fn textkit_template_mentions(
     word: textkit_view,
 ) -> bool {
     word.text().is_ok_and(|word| (*chat_template).0.mentions(word))
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_grammars_new(
+    tokenizer: *const textkit_tokenizer,
+    ends: *const i32,
+    end_count: usize,
+    out: *mut *mut textkit_grammars,
+    error: *mut textkit_text,
+) -> textkit_status {
+    guarded(out, error, || Ok(handle(textkit_grammars(Grammars::new(&(*tokenizer).0, slice(ends, end_count))?))))
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_grammars_free(grammars: *mut textkit_grammars) {
+    free(grammars);
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_grammar_compile(
+    grammars: *const textkit_grammars,
+    kind: i32,
+    text: textkit_view,
+    out: *mut *mut textkit_grammar,
+    error: *mut textkit_text,
+) -> textkit_status {
+    let status = guarded(out, error, || {
+        let kind = match kind {
+            0 => grammar::Kind::JsonSchema,
+            1 => grammar::Kind::Regex,
+            2 => grammar::Kind::Lark,
+            _ => return Err(Error::internal("unknown kind of grammar")),
+        };
+        Ok(handle(textkit_grammar((*grammars).0.compile(kind, text.text()?)?)))
+    });
+    // A panic while compiling is the grammar's fault.
+    if status == Kind::Internal as textkit_status {
+        Kind::BadRequest as textkit_status
+    } else {
+        status
+    }
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_grammar_free(grammar: *mut textkit_grammar) {
+    free(grammar);
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_matcher_new(
+    grammars: *const textkit_grammars,
+    grammar: *const textkit_grammar,
+    thought: i32,
+    opening: textkit_view,
+    closing: textkit_view,
+    thought_tokens: i32,
+    out: *mut *mut textkit_matcher,
+    error: *mut textkit_text,
+) -> textkit_status {
+    guarded(out, error, || {
+        let thought = match thought {
+            0 => Thought::None,
+            1 => Thought::MayOpen,
+            2 => Thought::Open,
+            _ => return Err(Error::internal("unknown state of thought")),
+        };
+        let lead = Lead::new(thought, opening.text()?, closing.text()?, u32::try_from(thought_tokens).ok());
+        Ok(handle(textkit_matcher(Matcher::new(&(*grammars).0, grammar.as_ref().map(|g| &g.0), lead))))
+    })
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_matcher_free(matcher: *mut textkit_matcher) {
+    free(matcher);
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_matcher_mask(
+    matcher: *mut textkit_matcher,
+    words: *mut u32,
+    word_count: usize,
+    kind: *mut i32,
+    error: *mut textkit_text,
+) -> textkit_status {
+    guarded(kind, error, || {
+        let mask = match (*matcher).0.mask()? {
+            Allowed::Any => return Ok(0),
+            Allowed::AnyButEnd => return Ok(1),
+            Allowed::Only(mask) => mask,
+        };
+        let from = mask.as_slice();
+        let shared = word_count.min(from.len());
+        let to = std::slice::from_raw_parts_mut(words, word_count);
+        to[..shared].copy_from_slice(&from[..shared]);
+        to[shared..].fill(0);
+        Ok(2)
+    })
+}
+
+/// # Safety
+/// See include/textkit.h.
+#[no_mangle]
+pub unsafe extern "C" fn textkit_matcher_accept(
+    matcher: *mut textkit_matcher,
+    id: i32,
+    complete: *mut bool,
+    error: *mut textkit_text,
+) -> textkit_status {
+    guarded(complete, error, || {
+        let id = u32::try_from(id).map_err(|_| Error::internal("a negative token id"))?;
+        (*matcher).0.accept(id)
+    })
 }
 
 /// # Safety

@@ -4,6 +4,7 @@ mod added;
 pub mod error;
 mod ffi;
 mod gguf;
+mod grammar;
 mod guard;
 mod limits;
 mod pieces;

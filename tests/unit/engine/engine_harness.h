@@ -24,7 +24,8 @@ inline constexpr core::TokenId kEnd = 63;
 class WordCodec : public TextCodec {
  public:
   explicit WordCodec(std::map<core::TokenId, std::string> words = {}) : words_(std::move(words)) {}
-  std::unique_ptr<Detokenizer> detokenizer(std::span<const core::TokenId>) const override;
+  std::unique_ptr<Detokenizer> detokenizer(std::span<const core::TokenId>,
+                                           std::span<const core::TokenId>) const override;
   std::string token_text(core::TokenId id) const override {
     const auto found = words_.find(id);
     if (found != words_.end()) return found->second;
@@ -55,7 +56,8 @@ class WordDetokenizer : public Detokenizer {
   std::string waiting_;
 };
 
-inline std::unique_ptr<Detokenizer> WordCodec::detokenizer(std::span<const core::TokenId>) const {
+inline std::unique_ptr<Detokenizer> WordCodec::detokenizer(std::span<const core::TokenId>,
+                                                           std::span<const core::TokenId>) const {
   return std::make_unique<WordDetokenizer>(*this);
 }
 

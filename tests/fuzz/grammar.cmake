@@ -1,0 +1,1 @@
+bodega_fuzz(grammar STAGES base core text)
