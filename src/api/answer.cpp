@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "api/errors.h"
+
 namespace bodega::api {
 
 std::optional<Error> failure_of(const core::RequestOutput& output) {
@@ -18,6 +20,10 @@ std::optional<Error> failure_of(const core::RequestOutput& output) {
     }
   }
   return std::nullopt;
+}
+
+std::string AnswerWriter::error_event(const Error& error) const {
+  return event_text(error_body(error));
 }
 
 std::string event_text(std::string_view payload) {

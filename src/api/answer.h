@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/answer_parts.h"
 #include "api/json.h"
 #include "api/reasoning.h"
 #include "base/errors.h"
@@ -34,8 +35,11 @@ struct AnswerInfo {
   bool include_usage = false;
   bool continuous_usage = false;
   Reasoning reasoning = Reasoning::kNone;
+  MakeToolParser make_tool_parser;
+  bool parallel_calls = true;
   bool logprobs = false;
-  bool token_ids = false;  // return_token_ids: choices carry the ids of their tokens
+  bool token_ids = false;                 // return_token_ids: choices carry the ids of their tokens
+  std::vector<std::string> stop_strings;  // to tell their end of an answer from the model's own
   std::vector<std::string> warnings;
   std::vector<Echo> echo;  // completions: one a prompt, or none
   bool echo_only = false;  // max_tokens 0: what was sampled is not shown
@@ -51,12 +55,18 @@ class AnswerWriter {
   // answer "" until it is complete, then the body.
   virtual std::string add(int prompt, const core::RequestOutput& output) = 0;
 
+  // What a stream that has begun ends with when it fails.
+  virtual std::string error_event(const Error& error) const;
+
   // Every choice of every prompt has ended.
   virtual bool complete() const = 0;
 };
 
 std::unique_ptr<AnswerWriter> make_chat_writer(AnswerInfo info);
 std::unique_ptr<AnswerWriter> make_completion_writer(AnswerInfo info);
+std::unique_ptr<AnswerWriter> make_anthropic_writer(AnswerInfo info);
+// `echoed`: members of the request that the response repeats.
+std::unique_ptr<AnswerWriter> make_responses_writer(AnswerInfo info, json::object echoed);
 
 // The error that an output ends with, if it does.
 std::optional<Error> failure_of(const core::RequestOutput& output);

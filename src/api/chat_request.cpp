@@ -37,6 +37,7 @@ void read_prompt(Fields& fields, const ModelLimits& limits, ChatRequest& into) {
   into.messages = read_messages(*messages, limits, into.common.warnings);
   read_kwargs(fields, into);
   into.reasoning_effort = fields.string("reasoning_effort");
+  into.tools = read_tools(fields, limits, into.common.warnings);
   read_prompt_ends(fields, into);
 }
 
@@ -78,6 +79,11 @@ json::object template_context(const ChatRequest& request, json::array messages,
                               const Guard& guard) {
   json::object context;
   context["messages"] = std::move(messages);
+  if (request.tools.callable()) {
+    json::array tools = request.tools.listed;
+    if (guard) guard_list(tools, guard);
+    context["tools"] = std::move(tools);
+  }
   context["add_generation_prompt"] = request.add_generation_prompt;
   if (request.reasoning_effort) context["reasoning_effort"] = *request.reasoning_effort;
   json::object kwargs = request.template_kwargs;

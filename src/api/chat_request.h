@@ -5,6 +5,7 @@
 
 #include "api/generation_fields.h"
 #include "api/messages.h"
+#include "api/tools.h"
 
 namespace bodega::api {
 
@@ -14,6 +15,7 @@ struct ChatRequest {
   json::array messages;  // as read_messages leaves them
   json::object template_kwargs;
   std::optional<std::string> reasoning_effort;
+  Tools tools;
   bool add_generation_prompt = true;
   bool continue_final_message = false;
 };
@@ -25,7 +27,7 @@ ChatRequest parse_chat(std::string_view body, const ModelLimits& limits);
 // unknown.
 ChatRequest parse_apply_template(std::string_view body, const ModelLimits& limits);
 
-// What the template is rendered with: {messages, add_generation_prompt, ...template_kwargs}.
+// What the template is rendered with: {messages, tools, add_generation_prompt, ...template_kwargs}.
 json::object template_context(const ChatRequest& request, json::array messages,
                               const Guard& guard = {});
 

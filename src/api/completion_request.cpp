@@ -46,6 +46,16 @@ void read_logprobs(Fields& fields, core::SamplingParams& into) {
   into.top_logprobs = static_cast<int>(*count);
 }
 
+// A raw prompt has no place for tools.
+void refuse_tools(Fields& fields) {
+  for (const char* name : {"tools", "tool_choice", "parallel_tool_calls"}) {
+    const json::value* value = fields.find(name);
+    if (value == nullptr || (value->is_array() && value->get_array().empty())) continue;
+    if (value->is_string() && *value != "required") continue;
+    refuse(fields.path(name), "belongs to /v1/chat/completions");
+  }
+}
+
 }  // namespace
 
 CompletionRequest parse_completion(std::string_view body, const ModelLimits& limits) {
@@ -56,6 +66,7 @@ CompletionRequest parse_completion(std::string_view body, const ModelLimits& lim
   request.common = read_generation(fields, limits, request.echo ? 0 : 1);
   request.prompts = read_prompts(fields, limits);
   read_logprobs(fields, request.common.sampling);
+  refuse_tools(fields);
   refuse_later_fields(fields);
   note_unknown_fields(fields, limits, request.common.warnings);
   return request;

@@ -38,6 +38,7 @@ constexpr auto kPlainFields = std::to_array<PlainField>({
     {"n", &GenerationFields::n, 1, 128},
     {"max_tokens", &GenerationFields::max_tokens, 1, kAnyInt},
     {"max_completion_tokens", &GenerationFields::max_completion_tokens, 1, kAnyInt},
+    {"max_reasoning_tokens", &GenerationFields::max_reasoning_tokens, 0, kAnyInt},
     {"stream", &GenerationFields::stream},
     {"return_token_ids", &GenerationFields::return_token_ids},
 });
@@ -178,7 +179,7 @@ bool PlainField::is_bool() const {
 }
 
 bool PlainField::is_budget() const {
-  return std::holds_alternative<std::optional<int> GenerationFields::*>(target);
+  return name == "max_tokens" || name == "max_completion_tokens";
 }
 
 bool PlainField::is_integer() const {
@@ -213,6 +214,7 @@ GenerationFields read_generation(Fields& fields, const ModelLimits& limits, int 
   read_logit_bias(fields, limits, into);
   read_priority(fields, into);
   read_stream_options(fields, limits, into);
+  into.bound = read_bound_answer(fields, limits, into.warnings);
   read_script(fields, into);
   read_tail_budget(into);
   return into;

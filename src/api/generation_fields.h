@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/fields.h"
+#include "api/structured_fields.h"
 #include "core/request.h"
 
 namespace bodega::api {
@@ -28,11 +29,13 @@ struct GenerationFields {
   core::Priority priority = core::Priority::kNormal;
   std::optional<int> max_tokens;  // the newer name has already won
   std::optional<int> max_completion_tokens;
+  std::optional<int> max_reasoning_tokens;
   std::optional<std::uint64_t> seed;
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage = false;
   bool return_token_ids = false;
+  std::optional<BoundAnswer> bound;  // what the answer keeps to
   std::string script;  // metadata.script, which means something to a scripted model only
   std::vector<std::string> warnings;
 };
@@ -57,7 +60,8 @@ struct PlainField {
 
 std::span<const PlainField> plain_fields();
 
-// Reads the table, then seed, stop, stop_token_ids, logit_bias, priority, stream_options.
+// Reads the table, then seed, stop, stop_token_ids, logit_bias, priority, stream_options and what
+// binds the answer.
 // `least_tokens` is the lowest max_tokens that the route takes.
 GenerationFields read_generation(Fields& fields, const ModelLimits& limits, int least_tokens = 1);
 

@@ -20,16 +20,11 @@ bool is_empty_list(const json::value& value) {
 bool is_one(const json::value& value) {
   return value.is_number() && value.to_number<double>() == 1;
 }
-bool is_text_format(const json::value& value) {
-  if (!value.is_object()) return false;
-  const json::value* type = value.get_object().if_contains("type");
-  return type != nullptr && type->is_string() && type->get_string() == "text";
-}
 bool is_text_only(const json::value& value) {
   return value.is_array() && value.get_array().size() == 1 && value.get_array()[0].is_string() &&
          value.get_array()[0].get_string() == "text";
 }
-// Without tools there is nothing to choose, so these two words are honoured as they stand.
+// Without functions there is nothing to choose, so these two words are honoured as they stand.
 bool is_free_choice(const json::value& value) {
   return value.is_string() && (value.get_string() == "none" || value.get_string() == "auto");
 }
@@ -42,20 +37,10 @@ struct LaterField {
 
 // Known fields that this server does not honour yet: 400 by name, never silence.
 constexpr auto kLaterFields = std::to_array<LaterField>({
-    {"tools", is_empty_list, "is not supported yet: leave it out, or send an empty array"},
-    {"tool_choice", is_free_choice, "needs tools, which are not supported yet"},
-    {"parallel_tool_calls", never, "needs tools, which are not supported yet"},
     {"functions", is_empty_list, "is not supported: it is the old name of tools"},
     {"function_call", is_free_choice, "is not supported: it is the old name of tool_choice"},
-    {"response_format", is_text_format, "is not supported yet, except {\"type\": \"text\"}"},
-    {"structured_outputs", never, "is not supported yet"},
-    {"guided_json", never, "is not supported yet"},
-    {"guided_regex", never, "is not supported yet"},
-    {"guided_choice", never, "is not supported yet"},
-    {"guided_grammar", never, "is not supported yet"},
     {"prediction", never, "is not supported yet"},
     {"suffix", never, "is not supported: this model does not fill the middle"},
-    {"max_reasoning_tokens", never, "is not supported yet"},
     {"modalities", is_text_only, "may only be [\"text\"]"},
     {"audio", never, "is not supported: this model writes text"},
     {"web_search_options", never, "is not supported"},

@@ -167,6 +167,10 @@ void guard_values(json::object& kwargs, const Guard& guard) {
   for (auto& member : kwargs) guard_value(member.value(), guard);
 }
 
+void guard_list(json::array& values, const Guard& guard) {
+  for (json::value& value : values) guard_value(value, guard);
+}
+
 void guard_strings(json::array& messages, const Guard& guard) {
   for (json::value& value : messages) {
     json::object& message = value.as_object();

@@ -25,6 +25,8 @@ using Guard = std::function<std::string(std::string_view)>;
 void guard_strings(json::array& messages, const Guard& guard);
 // The same for every value of chat_template_kwargs.
 void guard_values(json::object& kwargs, const Guard& guard);
+// And for tools: names, descriptions and schemas, with their keys.
+void guard_list(json::array& values, const Guard& guard);
 
 // For continue_final_message: `mark(messages)` puts a mark that occurs nowhere else at the end of
 // the last message and returns it; cut_at_mark returns the rendered text up to it. Both throw

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "api/openapi.h"
 #include "base/bytes.h"
 #include "base/errors.h"
 #include "base/log.h"
@@ -23,9 +24,9 @@ namespace {
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
 
-constexpr std::array<const char*, 6> kRelayed = {"/v1/chat/completions", "/chat/completions",
-                                                 "/v1/completions",      "/tokenize",
-                                                 "/detokenize",          "/apply-template"};
+constexpr auto kRelayed = std::to_array<const char*>(
+    {"/v1/chat/completions", "/chat/completions", "/v1/completions", "/v1/messages",
+     "/v1/messages/count_tokens", "/v1/responses", "/tokenize", "/detokenize", "/apply-template"});
 
 // A longer body is parsed beside the event loop, so that it holds up nobody's stream.
 constexpr std::size_t kLongBody = 64 * kKiB;
@@ -159,6 +160,9 @@ class Front::Impl {
             [this](const auto& exchange, const auto&) { status_.queue_stats(exchange); });
     add_get("/v1/admin/loaded-models",
             [this](const auto& exchange, const auto&) { status_.loaded_models(exchange); });
+    add_get("/openapi.json", [](const auto& exchange, const auto&) {
+      respond_json(*exchange, api::openapi_document());
+    });
     add_get("/metrics", [this](const auto& exchange, const auto&) { status_.metrics(exchange); });
     for (const char* path : kRelayed) {
       router_.add("POST", path,

@@ -4,12 +4,14 @@
 #include <cctype>
 
 #include "base/errors.h"
+#include "text/tool_parser.h"
 
 namespace bodega::server {
 
 template <>
 const std::vector<Field<ModelOptions>>& fields<ModelOptions>() {
   using M = ModelOptions;
+  static const std::string parsers = text::tool_format_names();
   static const std::vector<Field<M>> table = {
       {"model_path", &M::model_path, "Local path, hub id, or hub-id:file for GGUF"},
       {"model_id", &M::model_id, "Name that clients ask for"},
@@ -18,6 +20,9 @@ const std::vector<Field<ModelOptions>>& fields<ModelOptions>() {
       {"queue_timeout", &M::queue_timeout, "Seconds that a request may wait", 1},
       {"queue_size", &M::queue_size, "Requests that may wait"},
       {"chat_template_file", &M::chat_template_file, "Chat template in place of the model's own"},
+      {"tool_call_parser", &M::tool_call_parser,
+       "How the model writes tool calls; default: as its chat template says", 0, 0,
+       parsers.c_str()},
       {"cb_max_num_seqs", &M::cb_max_num_seqs, "Sequences in one step", 1, 4096},
       {"cb_prefill_batch_size", &M::cb_prefill_batch_size, "Sequences that prefill in one step", 1},
       {"cb_completion_batch_size", &M::cb_completion_batch_size,

@@ -28,6 +28,7 @@ struct ModelOptions {
   int queue_timeout = 300;     // seconds
   int queue_size = 100;        // waiting requests; one more is refused with 429
   std::string chat_template_file;
+  std::string tool_call_parser;          // how the model writes calls; "" = as its template says
   int cb_max_num_seqs = 256;             // sequences in one step
   int cb_prefill_batch_size = 8;         // sequences that prefill in one step
   int cb_completion_batch_size = 32;     // sequences that decode in one step

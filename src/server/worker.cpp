@@ -87,7 +87,8 @@ int run_worker(const WorkerOptions& options, const ModelLoader& loader) {
   loading.join();
   if (wake == WakePipe::kSignal) drain(state, pipe);
   server.stop();
-  state.work.stop();  // its tasks use the server's loop
+  state.work.stop();  // their tasks use the server's loop
+  state.compile.stop();
   return wake == kLoadFailed ? 1 : 0;
 }
 

@@ -15,8 +15,8 @@ namespace {
 FinishHook log_hook(WorkerState& state, const WorkerModel& model, const Launch& launch) {
   LoggedAnswer answer;
   answer.id = launch.answer_id;
-  answer.route = launch.http_request.path;
-  answer.body = api::to_text(api::parse_json(launch.http_request.body));
+  answer.route = launch.route;
+  answer.body = api::to_text(api::parse_json(launch.body));
   answer.fingerprint = model.facts().fingerprint;
   answer.seed = launch.fields.sampling.seed;
   return [&state, answer](const std::vector<std::vector<core::TokenId>>& choices) mutable {
@@ -65,12 +65,37 @@ api::AnswerInfo describe_answer(const WorkerModel& model, const api::GenerationF
   info.continuous_usage = fields.continuous_usage;
   info.logprobs = fields.sampling.logprobs;
   info.token_ids = fields.return_token_ids;
+  info.stop_strings = fields.stop.stop;
   info.warnings = fields.warnings;
   info.token_bytes = [&model](core::TokenId id) { return model.token_bytes(id); };
   return info;
 }
 
-void launch(WorkerState& state, WorkerModel& model, const ExchangePtr& exchange, Launch launch) {
+namespace {
+
+using Constraint = std::shared_ptr<const core::TokenConstraint>;
+
+Constraint bind_answer(WorkerModel& model, const api::BoundAnswer& bound,
+                       const ThoughtLimit& thought) {
+  try {
+    return model.bind(&bound.source, thought);
+  } catch (const Error& error) {
+    for (const api::BoundAnswer& part : bound.parts) bind_answer(model, part, thought);
+    const std::string path = bound.param + error.param();
+    throw Error(error.kind(), path + ": " + error.what(), path);
+  }
+}
+
+// What the answers keep to: a grammar, a bound on the thought, or both.
+void bind_requests(WorkerModel& model, Launch& launch) {
+  const ThoughtLimit thought{launch.reasoning, launch.fields.max_reasoning_tokens};
+  const Constraint constraint = launch.fields.bound
+                                    ? bind_answer(model, *launch.fields.bound, thought)
+                                    : model.bind(nullptr, thought);
+  for (core::Request& request : launch.requests) request.constraint = constraint;
+}
+
+void start(WorkerState& state, WorkerModel& model, const ExchangePtr& exchange, Launch& launch) {
   const auto generation = std::make_shared<Generation>(model, exchange, state.delivery(),
                                                        launch.fields.stream, launch.fields.n);
   if (state.request_log) generation->on_finish(log_hook(state, model, launch));
@@ -80,6 +105,26 @@ void launch(WorkerState& state, WorkerModel& model, const ExchangePtr& exchange,
     }
   }
   generation->start(std::move(launch.writer), std::move(launch.requests), *state.loop);
+}
+
+}  // namespace
+
+void launch(WorkerState& state, WorkerModel& model, const ExchangePtr& exchange, Launch launch) {
+  const bool thinks = launch.reasoning != api::Reasoning::kNone;
+  if (!launch.fields.bound && !(thinks && launch.fields.max_reasoning_tokens)) {
+    start(state, model, exchange, launch);
+    return;
+  }
+  auto waiting = std::make_shared<Launch>(std::move(launch));
+  state.compile.post([&state, &model, exchange, waiting] {
+    if (exchange->closed()) return;
+    try {
+      bind_requests(model, *waiting);
+      start(state, model, exchange, *waiting);
+    } catch (...) {
+      answer_exception(*exchange);
+    }
+  });
 }
 
 }  // namespace bodega::server

@@ -38,8 +38,8 @@ void handle_completions(WorkerState& state, WorkerModel& model, const http::Requ
   }
   std::string id = info.id;
   launch(state, model, exchange,
-         {http_request, request.common, std::move(id), api::make_completion_writer(std::move(info)),
-          std::move(requests)});
+         {http_request.path, http_request.body, request.common, std::move(id),
+          api::make_completion_writer(std::move(info)), std::move(requests)});
 }
 
 }  // namespace bodega::server

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "server/default_model.h"
 #include "server/gap_option.h"
 #include "server/worker_script.h"
+#include "text/grammar.h"
 
 namespace bodega::server {
 namespace {
@@ -157,6 +159,20 @@ class EngineModel final : public WorkerModel {
     return loaded_.chat_template && loaded_.chat_template->mentions(word);
   }
 
+  std::shared_ptr<const core::TokenConstraint> bind(const core::GrammarSource* source,
+                                                    const ThoughtLimit& thought) override {
+    std::call_once(grammars_made_, [this] {
+      grammars_ =
+          std::make_unique<text::GrammarCompiler>(loaded_.tokenizer, loaded_.config.end_tokens);
+    });
+    text::Thought before;
+    before.before = thought_before(thought.reasoning);
+    before.most_tokens = thought.most_tokens;
+    return grammars_->constrain(source != nullptr ? grammars_->compile(*source) : nullptr, before);
+  }
+
+  std::string_view template_source() const override { return loaded_.config.chat_template; }
+
   core::RequestId submit(core::Request request, engine::OutputSink sink) override {
     return loaded_.engine->submit(std::move(request), std::move(sink));
   }
@@ -199,8 +215,22 @@ class EngineModel final : public WorkerModel {
     throw Error(ErrorKind::kConfig, "This model has no token of the byte that a script wants.");
   }
 
+  static text::ThoughtBefore thought_before(api::Reasoning reasoning) {
+    switch (reasoning) {
+      case api::Reasoning::kMayOpen:
+        return text::ThoughtBefore::kMayOpen;
+      case api::Reasoning::kOpen:
+        return text::ThoughtBefore::kOpen;
+      case api::Reasoning::kNone:
+        break;
+    }
+    return text::ThoughtBefore::kNone;
+  }
+
   std::string program_;
   engine::LoadedModel loaded_;
+  std::once_flag grammars_made_;  // with the first request that needs them
+  std::unique_ptr<text::GrammarCompiler> grammars_;
   ModelFacts facts_;
   std::optional<ScriptBook> scripts_;
 };

@@ -71,7 +71,7 @@ void Generation::fail(const Error& error) {
     respond_error(*exchange_, error);
     return;
   }
-  exchange_->write(api::event_text(api::error_body(error)));
+  exchange_->write(writer_->error_event(error));
   exchange_->finish();
 }
 

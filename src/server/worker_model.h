@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/reasoning.h"
+#include "base/errors.h"
+#include "core/grammar_source.h"
 #include "core/request.h"
+#include "core/token_constraint.h"
 #include "engine/engine.h"
 #include "server/options.h"
 
@@ -24,6 +29,12 @@ struct ModelFacts {
   int context_length = 0;
   int vocab_size = 0;
   std::uint64_t weight_bytes = 0;
+};
+
+// The thought before an answer, and how long it may be.
+struct ThoughtLimit {
+  api::Reasoning reasoning = api::Reasoning::kNone;
+  std::optional<int> most_tokens;
 };
 
 // A loaded model as the worker's routes see it. Every member may be called from any thread. The one
@@ -45,6 +56,14 @@ class WorkerModel {
   // Throws Error(kInvalidRequest) where the model has no chat template, or the template raises.
   virtual std::string render(std::string_view context_json) const = 0;
   virtual bool template_mentions(std::string_view word) const = 0;
+  virtual std::string_view template_source() const { return {}; }
+
+  // Compiles what an answer keeps to (null: nothing), after the thought that it may begin with.
+  // Throws Error(kInvalidRequest) whose param is the place inside the grammar.
+  virtual std::shared_ptr<const core::TokenConstraint> bind(const core::GrammarSource* /*source*/,
+                                                            const ThoughtLimit& /*thought*/) {
+    throw Error(ErrorKind::kInvalidRequest, "This model cannot bind answers to a grammar.");
+  }
 
   // The engine, as engine::Engine has it.
   virtual core::RequestId submit(core::Request request, engine::OutputSink sink) = 0;

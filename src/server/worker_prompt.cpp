@@ -3,6 +3,8 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "api/tool_prompt.h"
+
 namespace bodega::server {
 namespace {
 
@@ -15,6 +17,9 @@ std::string render(const WorkerModel& model, const api::ChatRequest& request,
   }
   json::array messages = request.messages;
   if (!model.template_mentions("developer")) api::rename_developer_role(messages);
+  const bool lists = request.tools.callable() && !model.template_mentions("tools");
+  if (lists) api::list_tools(messages, request.tools.listed);
+  if (!model.template_mentions("tool_calls")) api::spell_out_calls(messages);
   if (guard) api::guard_strings(messages, guard);
   std::string mark;
   if (request.continue_final_message) mark = api::mark_final_message(messages);

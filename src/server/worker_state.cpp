@@ -9,6 +9,7 @@ namespace bodega::server {
 namespace {
 
 constexpr int kPrepareThreads = 2;
+constexpr int kCompileThreads = 2;
 constexpr std::size_t kPrepareBacklog = 1024;
 
 Error unavailable(const char* message) {
@@ -16,6 +17,8 @@ Error unavailable(const char* message) {
   error.retry_after_s = 1;
   return error;
 }
+
+}  // namespace
 
 // What a handler threw, as an error of the wire. Anything that is not ours is our bug.
 void answer_exception(http::Exchange& exchange) {
@@ -29,10 +32,10 @@ void answer_exception(http::Exchange& exchange) {
   }
 }
 
-}  // namespace
-
 WorkerState::WorkerState(WorkerOptions given)
-    : options(std::move(given)), work(kPrepareThreads, kPrepareBacklog) {
+    : options(std::move(given)),
+      compile(kCompileThreads, kPrepareBacklog),
+      work(kPrepareThreads, kPrepareBacklog) {
   if (!options.model.log_requests.empty()) {
     request_log = std::make_unique<RequestLog>(options.model.log_requests);
   }
@@ -77,6 +80,9 @@ http::Router make_worker_router(WorkerState& state) {
   router.add("POST", "/v1/chat/completions", prepared(state, handle_chat));
   router.add("POST", "/chat/completions", prepared(state, handle_chat));
   router.add("POST", "/v1/completions", prepared(state, handle_completions));
+  router.add("POST", "/v1/messages", prepared(state, handle_messages));
+  router.add("POST", "/v1/messages/count_tokens", prepared(state, handle_count_tokens));
+  router.add("POST", "/v1/responses", prepared(state, handle_responses));
   router.add("POST", "/tokenize", prepared(state, handle_tokenize));
   router.add("POST", "/detokenize", prepared(state, handle_detokenize));
   router.add("POST", "/apply-template", prepared(state, handle_apply_template));

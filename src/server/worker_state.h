@@ -26,7 +26,8 @@ struct WorkerState {
   std::atomic<bool> ready{false};
   std::atomic<bool> draining{false};
   http::Loop* loop = nullptr;
-  WorkQueue work;  // the last member: its tasks use the others
+  WorkQueue compile;  // grammars; the last members: their tasks use the others
+  WorkQueue work;
 
   // Throws Error(kUnavailable) while the model loads or the worker ends.
   WorkerModel& loaded() const;
@@ -34,6 +35,9 @@ struct WorkerState {
 };
 
 using ExchangePtr = std::shared_ptr<http::Exchange>;
+
+// Inside a catch block: what a handler threw, as an error of the wire.
+void answer_exception(http::Exchange& exchange);
 
 // Runs `handle` on the work queue and answers what it throws.
 using Handle =
@@ -43,6 +47,9 @@ http::RouteHandler prepared(WorkerState& state, Handle handle);
 // The handlers, one file each.
 void handle_chat(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
 void handle_completions(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_messages(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_count_tokens(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
+void handle_responses(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
 void handle_tokenize(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
 void handle_detokenize(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);
 void handle_apply_template(WorkerState&, WorkerModel&, const http::Request&, const ExchangePtr&);

@@ -51,22 +51,71 @@ INSTANTIATE_TEST_SUITE_P(
                 "continue_final_message"},
         Refusal{R"("model":7)", "model"}));
 
+INSTANTIATE_TEST_SUITE_P(LaterWork, RefusedChat,
+                         testing::Values(Refusal{R"("functions":[{"name":"f"}])", "functions"},
+                                         Refusal{R"("prediction":{"type":"content","content":"x"})",
+                                                 "prediction"},
+                                         Refusal{R"("modalities":["text","audio"])", "modalities"},
+                                         Refusal{R"("store":true)", "store"}));
+
 INSTANTIATE_TEST_SUITE_P(
-    LaterWork, RefusedChat,
-    testing::Values(Refusal{R"("tools":[{"type":"function","function":{"name":"f"}}])", "tools"},
+    Tools, RefusedChat,
+    testing::Values(Refusal{R"("tools":{})", "tools"}, Refusal{R"("tools":[7])", "tools[0]"},
+                    Refusal{R"("tools":[{"function":{}}])", "tools[0].function.name"},
+                    Refusal{R"("tools":[{"function":{"name":"f","parameters":1}}])",
+                            "tools[0].function.parameters"},
+                    Refusal{R"("tools":[{"function":{"name":"f"}},{"function":{"name":"f"}}])",
+                            "tools[1].function.name"},
                     Refusal{R"("tool_choice":"required")", "tool_choice"},
-                    Refusal{R"("parallel_tool_calls":true)", "parallel_tool_calls"},
-                    Refusal{R"("functions":[{"name":"f"}])", "functions"},
-                    Refusal{R"("response_format":{"type":"json_object"})", "response_format"},
-                    Refusal{R"("response_format":{})", "response_format"},
-                    Refusal{R"("guided_regex":"a")", "guided_regex"},
-                    Refusal{R"("guided_choice":["a"])", "guided_choice"},
-                    Refusal{R"("guided_grammar":"a")", "guided_grammar"},
-                    Refusal{R"("structured_outputs":{})", "structured_outputs"},
-                    Refusal{R"("prediction":{"type":"content","content":"x"})", "prediction"},
-                    Refusal{R"("max_reasoning_tokens":5)", "max_reasoning_tokens"},
-                    Refusal{R"("modalities":["text","audio"])", "modalities"},
-                    Refusal{R"("store":true)", "store"}));
+                    Refusal{R"("tool_choice":7)", "tool_choice"},
+                    Refusal{R"("parallel_tool_calls":true)", "parallel_tool_calls"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    BoundAnswers, RefusedChat,
+    testing::Values(Refusal{R"("response_format":{})", "response_format.type"},
+                    Refusal{R"("response_format":{"type":"json_schema"})",
+                            "response_format.json_schema"},
+                    Refusal{R"("response_format":{"type":"json_schema","json_schema":{}})",
+                            "response_format.json_schema.schema"},
+                    Refusal{R"("guided_regex":"")", "guided_regex"},
+                    Refusal{R"("guided_regex":7)", "guided_regex"},
+                    Refusal{R"("guided_choice":"a")", "guided_choice"},
+                    Refusal{R"("guided_choice":["a",""])", "guided_choice[1]"},
+                    Refusal{R"("guided_json":7)", "guided_json"},
+                    Refusal{R"("guided_regex":"a","guided_grammar":"b")", "guided_grammar"},
+                    Refusal{R"("structured_outputs":{"regex":"a","choice":["b"]})",
+                            "structured_outputs.choice"},
+                    Refusal{R"("max_reasoning_tokens":-1)", "max_reasoning_tokens"}));
+
+TEST(ParseChat, WhatBindsTheAnswer) {
+  const auto bound = [](const char* members) {
+    return parse_chat(chat_body(members), small_model()).common.bound.value();
+  };
+  const BoundAnswer schema = bound(
+      R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"b":1,"a":2}}})");
+  EXPECT_EQ(schema.source.kind, core::GrammarKind::kJsonSchema);
+  EXPECT_EQ(schema.source.text, R"({"b":1,"a":2})");
+  EXPECT_EQ(schema.param, "response_format.json_schema.schema");
+  EXPECT_EQ(bound(R"("guided_json":"{\"a\":1}")").source.text, R"({"a":1})");
+  EXPECT_EQ(bound(R"("guided_choice":["a\"b","c"])").source.text, "start: \"a\\\"b\" | \"c\"\n");
+  EXPECT_EQ(bound(R"("structured_outputs":{"regex":"a+"})").source.kind, core::GrammarKind::kRegex);
+  EXPECT_EQ(bound(R"("response_format":{"type":"json_object"})").source.text,
+            R"({"type":"object"})");
+}
+
+TEST(ParseChat, ToolsAsTemplatesSeeThem) {
+  const ChatRequest request = parse_chat(
+      chat_body(
+          R"("tools":[{"function":{"name":"f","description":null}}],"tool_choice":"required")"),
+      small_model());
+  EXPECT_TRUE(request.tools.must_call());
+  EXPECT_EQ(
+      to_text(template_context(request, {}).at("tools")),
+      R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}])");
+  const ChatRequest none = parse_chat(
+      chat_body(R"("tools":[{"function":{"name":"f"}}],"tool_choice":"none")"), small_model());
+  EXPECT_FALSE(template_context(none, {}).contains("tools"));
+}
 
 // Fault 71: SDKs send null for what their user left out, and empty lists beside it.
 TEST(ParseChat, NullEverywhereIsTheDefault) {
