@@ -112,7 +112,8 @@ std::vector<std::string> Fields::unknown() const {
   std::vector<std::string> names;
   for (const auto& member : object_) {
     const std::string_view key(member.key().data(), member.key().size());
-    if (!known_.contains(key)) names.push_back(path(key));
+    const bool absent = member.value().is_null();  // the same as not being there
+    if (!absent && !known_.contains(key)) names.push_back(path(key));
   }
   return names;
 }

@@ -29,7 +29,7 @@ constexpr auto kPlainFields = std::to_array<PlainField>({
     {"top_k", &SamplingParams::top_k, -1, kAnyInt},  // -1 is vLLM's word for off
     {"min_p", &SamplingParams::min_p, 0, 1},
     {"typical_p", &SamplingParams::typical_p, 0, 1, true},
-    {"repetition_penalty", &SamplingParams::repetition_penalty, 0, kAnyFloat, true},
+    {"repetition_penalty", &SamplingParams::repetition_penalty, 0.125, 100},
     {"presence_penalty", &SamplingParams::presence_penalty, -2, 2},
     {"frequency_penalty", &SamplingParams::frequency_penalty, -2, 2},
     {"min_tokens", &StopParams::min_tokens, 0, kAnyInt},

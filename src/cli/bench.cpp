@@ -40,7 +40,11 @@ std::vector<BenchRow> measure(const BenchFlags& flags, const Load& load) {
     std::vector<BenchRow> repeats;
     for (int i = 0; i < flags.repeats; ++i) {
       const LoadShape shape{streams, flags.prompt_tokens, flags.output_tokens, ++seed};
-      repeats.push_back(summarise(streams, load(shape)));
+      const std::vector<RequestTrace> traces = load(shape);
+      repeats.push_back(summarise(streams, traces));
+      if (repeats.back().failed == streams) {
+        throw Error(ErrorKind::kUnavailable, "Every request failed: " + traces.front().error);
+      }
     }
     rows.push_back(median_row(repeats));
   }

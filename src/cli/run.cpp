@@ -191,7 +191,8 @@ int ask_once(ChatSession& session, std::string prompt) {
 bool serves(Client& client, const std::string& model) {
   if (!client.is_up()) return false;
   if (model.empty()) return true;
-  for (const auto& entry : client.get("/v1/models").at("data").as_array()) {
+  const boost::json::object models = client.get("/v1/models");
+  for (const auto& entry : models.at("data").as_array()) {
     if (std::string_view(entry.at("id").as_string()) == model) return true;
   }
   return false;

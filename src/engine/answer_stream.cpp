@@ -20,8 +20,9 @@ void AnswerStream::push(core::TokenLogprob token, bool shown) {
   held_.push_back({std::move(token), text_bytes_});
 }
 
-void AnswerStream::finish() {
-  take(detokenizer_->flush(), tokens_ > min_tokens_);
+void AnswerStream::finish(bool cut) {
+  const std::string rest = detokenizer_->flush();
+  if (!cut) take(rest, tokens_ > min_tokens_);
   if (!stopped()) ready_ += matcher_.flush();
   ended_ = true;
 }

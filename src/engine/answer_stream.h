@@ -21,8 +21,8 @@ class AnswerStream {
   // `shown`: false for the token that ends the answer. Must not be called after stopped().
   void push(core::TokenLogprob token, bool shown);
   // The answer has ended by a token or its length; the rest of the text may still hold a stop
-  // string.
-  void finish();
+  // string. `cut`: by its length, so the beginning of a character is dropped, not shown as U+FFFD.
+  void finish(bool cut = false);
 
   bool stopped() const { return matcher_.matched(); }
   const std::string& stop_string() const { return matcher_.stop(); }

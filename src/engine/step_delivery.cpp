@@ -36,7 +36,9 @@ void StepLoop::deliver(LiveRequest& request) {
 bool StepLoop::tell(LiveRequest& request, Choice& choice, core::ChoiceOutput& out) {
   if (choice.done) return false;
   push_fresh(request, choice);
-  if (choice.ended && !choice.stream.stopped()) choice.stream.finish();
+  if (choice.ended && !choice.stream.stopped()) {
+    choice.stream.finish(choice.ended == core::FinishReason::kLength);
+  }
   if (choice.ended || choice.stream.stopped()) settle(choice, out);
   out.choice = choice.index;
   return choice.stream.drain(out, request.request.sampling.logprobs) || choice.done;

@@ -14,6 +14,8 @@ namespace bodega::http {
 namespace {
 
 // Pipelined bytes read ahead while an answer is in progress; beyond them TCP holds the peer back.
+constexpr std::chrono::milliseconds kSilent{500};  // before the first byte of a connection
+constexpr std::chrono::seconds kSlow{5};           // for a whole request, where room is needed
 constexpr std::size_t kReadAhead = 64 * kKiB;
 constexpr std::chrono::seconds kLinger{5};
 
@@ -56,6 +58,11 @@ void Connection::close() {
 void Connection::close_idle() {
   keep_alive_ = false;
   if (idle()) close();
+}
+
+bool Connection::gives_way(Clock::time_point now) const {
+  if (idle()) return !fresh_ || now - idle_since_ > kSilent;
+  return parser_ != nullptr && !exchange_ && now - request_began_ > kSlow;
 }
 
 void Connection::refuse(int status, const std::string& message) {
@@ -250,6 +257,7 @@ void Connection::send_head(int status, Headers headers, std::optional<std::size_
 void Connection::fail(int status, const std::string& message) {
   Response response = server_.render_error(status, message);
   head_ = parser_ ? std::move(parser_->request()) : Request{};
+  if (status == 503) response.headers.push_back({"retry-after", "1"});
   keep_alive_ = false;
   closing_ = true;
   parser_.reset();

@@ -27,7 +27,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_idle();  // the server drains: closed now when idle, else after the answer
   void refuse(int status, const std::string& message);  // answers without reading, then closes
   bool idle() const { return !exchange_ && !parser_ && output_.empty() && !closing_; }
-  bool served() const { return !fresh_; }  // some request came
+  // Where room is needed: kept alive for nothing, or silent or slow for a while since it was
+  // opened.
+  bool gives_way(Clock::time_point now) const;
   Clock::time_point idle_since() const { return idle_since_; }
 
   // From the exchange in progress.

@@ -56,17 +56,19 @@ class Server::Impl {
     auto connection = std::make_shared<Connection>(std::move(socket), state_);
     state_.connections.insert(connection);
     if (full) {
-      connection->refuse(503, "The server has as many connections as it may have.");
+      connection->refuse(503, "The server has as many connections as it may have: try again soon.");
     } else {
       connection->start();
     }
   }
 
-  // A kept-alive connection in nobody's use makes room for one that is.
+  // A connection in nobody's use makes room for one that is: kept alive, or silent or slow for a
+  // while since it was opened.
   bool close_longest_idle() {
+    const Clock::time_point now = Clock::now();
     std::shared_ptr<Connection> oldest;
     for (const auto& connection : state_.connections) {
-      if (!connection->idle() || !connection->served()) continue;
+      if (!connection->gives_way(now)) continue;
       if (!oldest || connection->idle_since() < oldest->idle_since()) oldest = connection;
     }
     if (!oldest) return false;

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -136,7 +137,8 @@ void load_config_file(const std::string& path, ServeOptions& options) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  if (!file) throw Error(ErrorKind::kConfig, "The config file " + path + " cannot be read.");
+  if (!file || std::filesystem::is_directory(path))
+    throw Error(ErrorKind::kConfig, "The config file " + path + " cannot be read.");
   load_config_text(text.str(), path, options);
 }
 

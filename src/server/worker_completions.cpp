@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include "api/completion_request.h"
@@ -7,13 +8,7 @@
 namespace bodega::server {
 namespace {
 
-// max_tokens 0: the prompt is all that is asked for. The engine always makes one token, which is
-// not shown; it runs anyway, because the prompt's own log-probabilities may be wanted.
-void ask_for_echo_only(api::GenerationFields& fields, api::AnswerInfo& info) {
-  info.echo_only = true;
-  fields.max_tokens = 1;
-  fields.stop.min_tokens = 0;
-}
+constexpr std::size_t kMostAnswers = 256;  // prompts times n of one request
 
 }  // namespace
 
@@ -24,7 +19,10 @@ void handle_completions(WorkerState& state, WorkerModel& model, const http::Requ
   settle_seed(request.common);
   api::AnswerInfo info = describe_answer(model, request.common, "cmpl");
   info.prompts = static_cast<int>(request.prompts.size());
-  if (request.common.max_tokens == 0) ask_for_echo_only(request.common, info);
+  if (request.prompts.size() * static_cast<std::size_t>(request.common.n) > kMostAnswers) {
+    api::refuse("n", "and the number of prompts ask for more than " + std::to_string(kMostAnswers) +
+                         " answers: send fewer at once");
+  }
 
   std::vector<core::Request> requests;
   for (const api::Prompt& prompt : request.prompts) {

@@ -123,6 +123,9 @@ class EngineModel final : public WorkerModel {
     facts_.context_length = loaded_.context_length;
     facts_.vocab_size = loaded_.config.vocab_size;
     facts_.weight_bytes = loaded_.weight_bytes;
+    for (core::TokenId id = 0; id < facts_.vocab_size; ++id) {
+      longest_token_ = std::max(longest_token_, token_bytes(id).size());
+    }
     if (options.scripted_model.empty()) return;
     scripts_.emplace(
         options.scripted_model,
@@ -134,6 +137,7 @@ class EngineModel final : public WorkerModel {
 
   std::vector<core::TokenId> encode(std::string_view text, bool add_special,
                                     bool parse_special) const override {
+    refuse_hopeless(text);
     return loaded_.tokenizer->encode(text, add_special, parse_special);
   }
   std::string decode(std::span<const core::TokenId> ids, bool skip_special) const override {
@@ -146,6 +150,7 @@ class EngineModel final : public WorkerModel {
     return loaded_.tokenizer->guard(message_text);
   }
   std::vector<core::TokenId> encode_rendered(std::string_view rendered) const override {
+    refuse_hopeless(rendered);
     return loaded_.tokenizer->encode_rendered(rendered);
   }
   std::string render(std::string_view context_json) const override {
@@ -207,6 +212,18 @@ class EngineModel final : public WorkerModel {
   }
 
  private:
+  // Tokenizing a text that cannot fit would keep others waiting for nothing. A normaliser may
+  // shorten a character to a quarter of its bytes.
+  void refuse_hopeless(std::string_view text) const {
+    const std::size_t least = text.size() / (4 * longest_token_);
+    if (least <= static_cast<std::size_t>(facts_.context_length)) return;
+    throw Error(ErrorKind::kContextLengthExceeded,
+                "The text has at least " + std::to_string(least) +
+                    " tokens, but the context holds " + std::to_string(facts_.context_length) +
+                    ": shorten it.",
+                "messages");
+  }
+
   core::TokenId byte_token(unsigned char byte) const {
     for (core::TokenId id = 0; id < facts_.vocab_size; ++id) {
       const std::string bytes = token_bytes(id);
@@ -232,6 +249,7 @@ class EngineModel final : public WorkerModel {
   std::once_flag grammars_made_;  // with the first request that needs them
   std::unique_ptr<text::GrammarCompiler> grammars_;
   ModelFacts facts_;
+  std::size_t longest_token_ = 1;  // bytes
   std::optional<ScriptBook> scripts_;
 };
 

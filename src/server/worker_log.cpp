@@ -2,8 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
 #include "api/fields.h"
 #include "base/errors.h"
+#include "base/log.h"
 
 namespace bodega::server {
 namespace {
@@ -66,7 +71,11 @@ RequestLog::RequestLog(const std::string& path) : file_(path, std::ios::app) {
 void RequestLog::write(const LoggedAnswer& answer) {
   const std::string line = to_line(answer);
   const std::lock_guard lock(mutex_);
-  file_ << line << '\n' << std::flush;
+  if (file_ << line << '\n' << std::flush) return;
+  file_.clear();
+  if (std::exchange(failed_, true)) return;
+  log_error("The request log cannot be written: requests are missing from it",
+            {{"error", std::generic_category().message(errno)}});
 }
 
 }  // namespace bodega::server

@@ -32,6 +32,7 @@ class RequestLog {
  private:
   std::mutex mutex_;  // one whole line at a time
   std::ofstream file_;
+  bool failed_ = false;  // said once
 };
 
 }  // namespace bodega::server
