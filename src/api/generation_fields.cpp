@@ -17,7 +17,6 @@ namespace {
 using core::SamplingParams;
 using core::StopParams;
 
-constexpr double kAnyFloat = 0x1p100;  // not infinity, and exact as a float
 constexpr double kAnyInt = std::numeric_limits<int>::max();
 constexpr std::size_t kMostStops = 16;
 constexpr double kMostBias = 100;
