@@ -112,7 +112,7 @@ def test_a_wrong_method_is_405_with_allow(front, path, method):
     [
         "/",
         "/v1",
-        "/v1/responses",
+        "/v1/nothing",
         "/v1/chat",
         "//health",
         "/v1/models%00",

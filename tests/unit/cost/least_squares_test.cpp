@@ -64,7 +64,7 @@ TEST(LeastSquares, FollowsAMachineThatBecameSlower) {
 
 TEST(LeastSquares, OneObservationMovesWhatItDidNotShow) {
   LeastSquares squares(2, 1.0, 0.2);
-  for (int i = 0; i < 5; ++i) squares.observe(Row{1, 0, 0}, 4.0);
+  for (int i = 0; i < 5; ++i) squares.observe(std::array<double, 2>{1, 0}, 4.0);
   EXPECT_GT(squares.factors()[1], 2.0);  // the whole machine is slower than its profile
 }
 
