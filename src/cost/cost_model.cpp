@@ -209,8 +209,6 @@ bool CostModel::restore(std::string_view text) {
     values.push_back(value);
   }
   if (values.size() != 2 * kFeatures + 3) return false;
-  const auto sound = [](double value) { return std::isfinite(value) && value >= 0; };
-  if (!std::all_of(values.begin(), values.end(), sound)) return false;
   // Factors multiply the prior that they were learnt with.
   std::vector<double> factors(values.begin(), values.begin() + kFeatures);
   for (std::size_t i = 0; i < kFeatures; ++i) {
