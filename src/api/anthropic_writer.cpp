@@ -55,7 +55,7 @@ class AnthropicWriter final : public AnswerWriter {
     events += named_event({{"type", "message_start"}, {"message", std::move(message)}});
   }
 
-  void take(AnswerPiece piece, std::string& events) {
+  void take(const AnswerPiece& piece, std::string& events) {
     if (!piece.reasoning.empty()) {
       open_block("thinking", {{"type", "thinking"}, {"thinking", ""}, {"signature", ""}}, events);
       grow("thinking", piece.reasoning, events);
@@ -64,7 +64,7 @@ class AnthropicWriter final : public AnswerWriter {
       open_block("text", {{"type", "text"}, {"text", ""}}, events);
       grow("text", piece.content, events);
     }
-    for (text::ToolCall& call : piece.calls) add_call(call, events);
+    for (const text::ToolCall& call : piece.calls) add_call(call, events);
   }
 
   void add_call(const text::ToolCall& call, std::string& events) {

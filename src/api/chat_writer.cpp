@@ -75,7 +75,7 @@ class ChatWriter final : public BaseWriter {
       if (message["content"].as_string().empty()) message["content"] = nullptr;
       message["tool_calls"] = std::move(choice.calls);
     }
-    if (!choice.thought.empty()) message["reasoning_content"] = std::move(choice.thought);
+    if (!choice.thought.empty()) message["reasoning_content"] = choice.thought;
     return {{"index", index},
             {"message", std::move(message)},
             {"logprobs", info().logprobs ? json::value(logprobs_object(std::move(choice.logprobs)))

@@ -32,6 +32,7 @@ std::vector<Prompt> read_prompts(Fields& fields, const ModelLimits& limits) {
   if (list.size() > kMostPrompts)
     refuse("prompt", fmt::format("may hold at most {} prompts", kMostPrompts));
   std::vector<Prompt> prompts;
+  prompts.reserve(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     prompts.push_back(element_prompt(list[i], element("prompt", i), limits));
   }

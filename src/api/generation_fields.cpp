@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "base/errors.h"
@@ -113,8 +114,8 @@ void read_stop(Fields& source, GenerationFields& into) {
 
 core::TokenId bias_key(std::string_view key, const std::string& path, int vocab_size) {
   core::TokenId id = -1;
-  const char* end = key.data() + key.size();
-  const auto [stopped, error] = std::from_chars(key.data(), end, id);
+  const char* end = std::to_address(key.end());
+  const auto [stopped, error] = std::from_chars(std::to_address(key.begin()), end, id);
   if (error != std::errc{} || stopped != end || id < 0) refuse(path, "must be named by a token id");
   if (id >= vocab_size)
     refuse(path, fmt::format("is outside the vocabulary of {} tokens", vocab_size));

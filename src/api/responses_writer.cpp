@@ -60,7 +60,7 @@ class ResponsesWriter final : public AnswerWriter {
     events_.append("event: ").append(type).append("\n").append(event_text(to_text(event)));
   }
 
-  void take(AnswerPiece piece) {
+  void take(const AnswerPiece& piece) {
     if (!piece.reasoning.empty()) grow(Item::kThought, piece.reasoning);
     if (!piece.content.empty()) grow(Item::kText, piece.content);
     for (const text::ToolCall& call : piece.calls) add_call(call);

@@ -41,7 +41,7 @@ void Generation::start(std::unique_ptr<api::AnswerWriter> writer,
   if (stream_) schedule_keep_alive(loop);
 }
 
-void Generation::deliver(int prompt, core::RequestOutput output) {
+void Generation::deliver(int prompt, const core::RequestOutput& output) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
   std::string bytes = writer_->add(prompt, output);

@@ -38,7 +38,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void fail_after(int tokens) { fail_after_ = tokens; }  // tests only; -1: never
 
  private:
-  void deliver(int prompt, core::RequestOutput output);  // on the engine's thread
+  void deliver(int prompt, const core::RequestOutput& output);  // on the engine's thread
   void fail(const Error& error);
   void send(std::string bytes);
   void begin_stream();

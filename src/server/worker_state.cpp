@@ -56,7 +56,7 @@ DeliveryOptions WorkerState::delivery() const {
 }
 
 http::RouteHandler prepared(WorkerState& state, Handle handle) {
-  return [&state, handle = std::move(handle)](http::Request request, ExchangePtr exchange,
+  return [&state, handle = std::move(handle)](http::Request request, const ExchangePtr& exchange,
                                               const std::string& /*parameter*/) {
     auto shared = std::make_shared<http::Request>(std::move(request));
     try {

@@ -269,7 +269,7 @@ std::string typed(std::string_view value, const json::value* schema) {
   std::vector<std::string> types;
   if (schema != nullptr) collect_types(*schema, types);
   const bool texts = std::find(types.begin(), types.end(), "string") != types.end();
-  const std::string literal = as_literal(trimmed(value));
+  std::string literal = as_literal(trimmed(value));
   const std::optional<json::value> parsed = parse(literal);
   if (types.empty()) {
     // Nothing is said of it: structures and words of JSON are taken as such.
