@@ -19,8 +19,8 @@ void Generation::start(std::unique_ptr<api::AnswerWriter> writer,
     core::RequestId id = 0;
     try {
       id = model_.submit(std::move(requests[prompt]),
-                         [self = shared_from_this(), prompt](core::RequestOutput output) {
-                           self->deliver(static_cast<int>(prompt), std::move(output));
+                         [self = shared_from_this(), prompt](const core::RequestOutput& output) {
+                           self->deliver(static_cast<int>(prompt), output);
                          });
     } catch (const Error& error) {
       const std::lock_guard lock(mutex_);
