@@ -22,7 +22,10 @@ def test_header_and_rust_agree():
     ("old", "new"),
     [
         ("int32_t mode,", "uint32_t mode,"),
-        ("const int32_t* ids, size_t count,", "size_t count, const int32_t* ids,"),
+        (
+            "size_t count, bool skip_special, textkit_text* out,",
+            "bool skip_special, size_t count, textkit_text* out,",
+        ),
         ("bool add_bos;\n  bool add_eos;", "bool add_eos;\n  bool add_bos;"),
         ("void textkit_ids_free(textkit_ids ids);", ""),
         ("bool textkit_template_mentions", "int32_t textkit_template_mentions"),

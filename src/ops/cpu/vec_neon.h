@@ -81,8 +81,13 @@ struct VecNeon {
     vst1q_u8(bytes + 16, vreinterpretq_u8_s32(a.hi));
   }
   static I set1_int(std::int32_t x) { return {vdupq_n_s32(x), vdupq_n_s32(x)}; }
+  static I add_int(I a, I b) { return {vaddq_s32(a.lo, b.lo), vaddq_s32(a.hi, b.hi)}; }
   static I sub_int(I a, I b) { return {vsubq_s32(a.lo, b.lo), vsubq_s32(a.hi, b.hi)}; }
   static I or_int(I a, I b) { return {vorrq_s32(a.lo, b.lo), vorrq_s32(a.hi, b.hi)}; }
+  template <int N>
+  static I shift_left32(I a) {
+    return {vshlq_n_s32(a.lo, N), vshlq_n_s32(a.hi, N)};
+  }
   template <int N>
   static I shift_left16(I a) {
     return {vreinterpretq_s32_u16(vshlq_n_u16(words(a.lo), N)),
