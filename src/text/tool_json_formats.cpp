@@ -187,27 +187,41 @@ class MistralBlock final : public BlockFormat {
   }
 };
 
+// The marks of a section of calls, or of one call alone.
+struct SectionMarks {
+  std::string_view section;
+  std::string_view call;
+  std::string_view end;
+};
+
+// Calls in a section, or a lone one without it; `read_one` reads a call with its own marks. A last
+// text that stops inside the end mark is whole.
+Block read_section(std::string_view text, bool last, const SectionMarks& marks,
+                   void (*read_one)(BlockReader&, std::vector<ToolCall>&)) {
+  BlockReader reader(text);
+  std::vector<ToolCall> calls;
+  const bool section = reader.either(marks.section, marks.call);
+  std::size_t whole = 0;
+  do {
+    reader.blanks();
+    read_one(reader, calls);
+    if (reader.good()) whole = reader.at();
+    reader.blanks();
+  } while (section && reader.good() && !reader.either(marks.end, marks.call) && reader.good());
+  if (last && section && whole > 0 && reader.found() == Found::kMore &&
+      marks.end.starts_with(reader.rest())) {
+    return {Found::kDone, text.size(), std::move(calls)};
+  }
+  if (!section && reader.good()) return {Found::kDone, whole, std::move(calls)};
+  return done(reader, std::move(calls));
+}
+
 class DeepSeekBlock final : public BlockFormat {
  public:
   std::span<const std::string_view> openings() const override { return kOpenings; }
 
   Block read(std::string_view text, bool last) const override {
-    BlockReader reader(text);
-    std::vector<ToolCall> calls;
-    const bool section = reader.either(kOpenings[0], kOpenings[1]);
-    std::size_t whole = 0;
-    do {
-      reader.blanks();
-      read_one(reader, calls);
-      if (reader.good()) whole = reader.at();
-      reader.blanks();
-    } while (section && reader.good() && !reader.either(kEnd, kOpenings[1]) && reader.good());
-    if (last && section && whole > 0 && reader.found() == Found::kMore &&
-        kEnd.starts_with(reader.rest())) {
-      return {Found::kDone, text.size(), std::move(calls)};
-    }
-    if (!section && reader.good()) return {Found::kDone, whole, std::move(calls)};
-    return done(reader, std::move(calls));
+    return read_section(text, last, {kOpenings[0], kOpenings[1], kEnd}, read_one);
   }
 
  private:
@@ -245,22 +259,7 @@ class KimiBlock final : public BlockFormat {
   std::span<const std::string_view> openings() const override { return kOpenings; }
 
   Block read(std::string_view text, bool last) const override {
-    BlockReader reader(text);
-    std::vector<ToolCall> calls;
-    const bool section = reader.either(kOpenings[0], kOpenings[1]);
-    std::size_t whole = 0;
-    do {
-      reader.blanks();
-      read_one(reader, calls);
-      if (reader.good()) whole = reader.at();
-      reader.blanks();
-    } while (section && reader.good() && !reader.either(kEnd, kOpenings[1]) && reader.good());
-    if (last && section && whole > 0 && reader.found() == Found::kMore &&
-        kEnd.starts_with(reader.rest())) {
-      return {Found::kDone, text.size(), std::move(calls)};
-    }
-    if (!section && reader.good()) return {Found::kDone, whole, std::move(calls)};
-    return done(reader, std::move(calls));
+    return read_section(text, last, {kOpenings[0], kOpenings[1], kEnd}, read_one);
   }
 
  private:
