@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/timed_step.h"
 
 namespace bodega::engine {
 namespace {
@@ -20,31 +21,6 @@ struct Case {
 constexpr Case kCases[] = {{0, 1}, {0, 4}, {0, 16},  {0, 64}, {496, 1},
                            {0, 2}, {0, 8}, {0, 128}, {0, 256}};
 
-// One sequence whose rows begin at `position`; the last row is sampled.
-core::Batch one_sequence(const Runner& runner, const Case& c) {
-  core::Batch batch;
-  for (int i = 0; i < c.rows; ++i) {
-    batch.tokens.push_back((c.position + i) * 37 % runner.vocab_size());
-  }
-  const int blocks = core::blocks_for(c.position + c.rows);
-  for (int b = 0; b < blocks; ++b) batch.blocks.push_back(runner.block_ref(b));
-  batch.sequences = {{0, c.rows, c.position, 0, blocks}};
-  batch.sampled_rows = {c.rows - 1};
-  return batch;
-}
-
-double median_step(Runner& runner, const core::Batch& batch) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    const Stopwatch watch;
-    runner.launch(batch);
-    runner.logits();
-    times.push_back(watch.seconds());
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
 struct Measured {
   cost::StepShape shape;
   double seconds = 0;
@@ -59,12 +35,13 @@ std::vector<Measured> measure(Runner& runner) {
     const double share =
         measured.empty() ? 1 : static_cast<double>(c.rows) / measured.back().shape.rows;
     if (total.seconds() + kRepeats * last * share > kBudgetS) continue;
-    const core::Batch batch = one_sequence(runner, c);
-    if (measured.empty()) median_step(runner, batch);  // the first steps also load and compile
+    const core::Batch batch = one_sequence(runner, c.position, c.rows);
+    if (measured.empty())
+      median_step(runner, batch, kRepeats);  // the first steps also load and compile
     Measured m;
     m.shape.add_rows(c.position, c.rows);
     m.shape.sampled_rows = 1;
-    m.seconds = median_step(runner, batch);
+    m.seconds = median_step(runner, batch, kRepeats);
     measured.push_back(m);
   }
   return measured;

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "engine/calibrate.h"
 #include "engine/model_runner.h"
+#include "engine/timed_step.h"
 #include "model/checkpoint.h"
 #include "model/llama.h"
 
@@ -21,31 +22,6 @@ constexpr int kMixedSteps = 60;
 constexpr int kFirstStreamBlock = 32;
 constexpr std::int64_t kKvBytes = std::int64_t{64} << 20;
 constexpr std::size_t kBufferBytes = std::size_t{256} << 20;
-
-// One sequence whose rows begin at `position`; the last row is sampled.
-core::Batch one_sequence(ModelRunner& runner, int position, int rows) {
-  core::Batch batch;
-  for (int i = 0; i < rows; ++i) {
-    batch.tokens.push_back((position + i) * 37 % runner.vocab_size());
-  }
-  const int blocks = core::blocks_for(position + rows);
-  for (int b = 0; b < blocks; ++b) batch.blocks.push_back(runner.block_ref(b));
-  batch.sequences = {{0, rows, position, 0, blocks}};
-  batch.sampled_rows = {rows - 1};
-  return batch;
-}
-
-double median_step(ModelRunner& runner, const core::Batch& batch) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    const Stopwatch watch;
-    runner.launch(batch);
-    runner.logits();
-    times.push_back(watch.seconds());
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
 
 // Steps as a server has them, some decodes beside a chunk: how well does the calibrated model know
 // what they take?
@@ -87,8 +63,8 @@ Probe probe_model(const std::string& path, int threads) {
   probe.work = runner.executor().plan().work();
   probe.checks = runner.executor().check_records(one_sequence(runner, 0, 37));
   probe.many_rows = kManyRows;
-  probe.many_rows_s = median_step(runner, one_sequence(runner, 0, kManyRows));
-  probe.one_row_s = median_step(runner, one_sequence(runner, kManyRows, 1));
+  probe.many_rows_s = median_step(runner, one_sequence(runner, 0, kManyRows), kRepeats);
+  probe.one_row_s = median_step(runner, one_sequence(runner, kManyRows, 1), kRepeats);
   probe.prices = check_prices(runner);
   return probe;
 }
